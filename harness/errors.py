@@ -1,18 +1,18 @@
 """Every error that fairtrial raises on purpose, and the one table of what a failed call means.
 
-    FairtrialError                 one clear message: what, where, what would be right
-    ├── StudyError                 a study file, pool, checker or arm module is not as it must be      exit 2
-    ├── FreezeError                a study may not be frozen as it stands                               exit 2
-    ├── DriftError                 live or stored inputs differ from the frozen ones                    exit 3
-    ├── ResultsError               a results folder is damaged, foreign or unreadable                   exit 4
-    │   └── LockedError            somebody else is writing there                                       exit 4
-    ├── SetupError                 weights, a key or a server is missing on this machine                exit 5
-    ├── StoppedError               a run ended before its plan did; it can be resumed                   exit 6
-    ├── PromptError                a template and its values do not fit: a bug in an arm or a judge     exit 70
-    └── TrialError                 inside one trial; ends it with a cause, never the run
-        ├── AskError               a call failed for good (carries its symptom)
-        ├── ContractError          a reply broke the arm's protocol, also when asked again
-        └── CapError               the arm reached its own limit of calls
+FairtrialError                 one clear message: what, where, what would be right
+├── StudyError                 a study file, pool, checker or arm module is not as it must be      exit 2
+├── FreezeError                a study may not be frozen as it stands                               exit 2
+├── DriftError                 live or stored inputs differ from the frozen ones                    exit 3
+├── ResultsError               a results folder is damaged, foreign or unreadable                   exit 4
+│   └── LockedError            somebody else is writing there                                       exit 4
+├── SetupError                 weights, a key or a server is missing on this machine                exit 5
+├── StoppedError               a run ended before its plan did; it can be resumed                   exit 6
+├── PromptError                a template and its values do not fit: a bug in an arm or a judge     exit 70
+└── TrialError                 inside one trial; ends it with a cause, never the run
+    ├── AskError               a call failed for good (carries its symptom)
+    ├── ContractError          a reply broke the arm's protocol, also when asked again
+    └── CapError               the arm reached its own limit of calls
 """
 
 from __future__ import annotations
