@@ -105,7 +105,7 @@ SYMPTOMS: dict[Symptom, Meaning] = {
     Symptom.substituted_model: Meaning(Cause.provider, Retry.never),
     Symptom.not_in_replay: Meaning(Cause.provider, Retry.never),
     Symptom.run_budget: Meaning(Cause.budget, Retry.never),
-    Symptom.cancelled: Meaning(Cause.provider, Retry.never),
+    Symptom.cancelled: Meaning(Cause.provider, Retry.transient),
     Symptom.internal: Meaning(Cause.bug, Retry.never),
 }
 

@@ -392,11 +392,13 @@ class ClaimSpec(Record):
     metric: Metric
     direction: Literal["better", "not_worse", "equivalent"] = "better"
     margin: float = 0.0
-    """A difference for solved and preference; a ratio (1 = equal) for usd, tokens_out and calls."""
+    """A difference for solved and preference; for usd, tokens_out and calls a ratio of 1 or more (absent: 1, equal)."""
     pools: tuple[str, ...] | None = None
-    target: Literal["population", "these_tasks"] = "population"
+    target: Literal["population"] = "population"
+    """The mean over the tasks that the pool samples from."""
     level: float | None = Field(None, gt=0.5, lt=1)
-    basis: Literal["trial", "calls", "tokens", "money"] = "trial"
+    basis: Literal["trial"] = "trial"
+    """Arms are compared trial by trial, whatever each spends."""
     judge: str | None = None
     """For preference: which judge. None: the only one."""
     unmatched_reason: str | None = None
