@@ -57,6 +57,12 @@ def audit(session: nox.Session) -> None:
 
 
 @nox.session
+def compare(session: nox.Session) -> None:
+    """Set two runs side by side."""
+    command(session, "compare")
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """The tests, with the coverage floor. Those that need a real model use the smallest one, fetched here."""
     ready(session)
