@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 from harness import prompts
 from harness.canonical import seed_of
 from harness.errors import AskError, ContractError, Symptom
-from harness.records import Answer, Ask, Message, Question, Record, Reply, Step
+from harness.records import Answer, Ask, Format, Message, Question, Record, Reply, Step
 
 Rule = Callable[[dict[str, JsonValue]], str | None]
 """Reads a reply's object; returns the name of the rule that it breaks, or None."""
@@ -29,18 +29,20 @@ class Arm(Record):
     """A role that is not named gets the model of this one."""
 
     kind: str
-    roles: dict[str, str] = {}
+    roles: dict[str, str] = Field({})
     """Role -> model of the study."""
     max_calls: int | None = Field(None, ge=1)
     """The arm's own cap on model calls, retries apart."""
-    caps: dict[str, int] = {}
+    caps: dict[str, int] = Field({})
     """Role -> cap on the tokens of one reply; absent: the model's."""
     pools: tuple[str, ...] | None = None
     """Pools that it runs on; None: all."""
 
     async def __call__(self, question: Question, ask: Ask) -> Answer:
         """Answer one question."""
-        raise TypeError(f"the arm kind {self.kind!r} does not say how it answers: define `async def __call__(self, question, ask)`")
+        raise TypeError(
+            f"the arm kind {self.kind!r} does not say how it answers: define `async def __call__(self, question, ask)`"
+        )
 
     def steps(self, arms: Arms) -> tuple[Step, ...]:
         """Its stages for the forecast; `arms` are all of the study, for one that runs others."""
@@ -80,6 +82,10 @@ class Arm(Record):
     def labels(self, families: Mapping[str, str | None]) -> tuple[str, ...]:
         """What must stand beside it everywhere. `families`: model of the study -> family, None unknown."""
         return ("uses the scoring check",) if self.needs_scoring_check() else ()
+
+    def refusal(self, families: Mapping[str, str | None]) -> str | None:
+        """Why a study may not freeze with this arm as it is; None: it may."""
+        return None
 
     def prompt_names(self) -> tuple[str, ...]:
         """The templates that it uses, by name; they freeze with it."""
@@ -149,6 +155,31 @@ def text_field(most: int) -> dict[str, JsonValue]:
     return {"type": "string", "minLength": 1, "maxLength": most}
 
 
+def answer_field(format: Format) -> dict[str, JsonValue]:
+    """The schema of an answer inside a structured reply: an object for JSON, else a text."""
+    return {"type": "object"} if format == "json" else text_field({"code": 2000, "text": 700}.get(format, 200))
+
+
+def answer_of(ask: Ask, format: Format, data: dict[str, JsonValue]) -> str:
+    """The `answer` of a structured reply as the text that the one reader reads. The key is the label that a line would carry."""
+    value = data.get("answer")
+    if isinstance(value, dict | list):
+        return json.dumps(value, sort_keys=True)
+    text = str(value or "")
+    if format in ("line", "choice") and text and ask.read(text).value is None:
+        return f"Answer: {text}"
+    return text
+
+
+def example_answer(answer: str) -> JsonValue:
+    """A scripted answer as the `answer` of a structured reply: an object where it is JSON."""
+    try:
+        value = json.loads(answer)
+    except ValueError:
+        return answer
+    return value if isinstance(value, dict) else answer
+
+
 def object_of(reply: Reply) -> dict[str, JsonValue] | None:
     """The object that a reply holds; None: it holds none."""
     data = reply.data
@@ -169,7 +200,14 @@ def broken_rule(reply: Reply, rule: Rule) -> str | None:
 
 
 async def ask_schema(
-    ask: Ask, purpose: str, role: str, messages: tuple[Message, ...], schema: dict[str, JsonValue], rule: Rule, *, sees: tuple[str, ...]
+    ask: Ask,
+    purpose: str,
+    role: str,
+    messages: tuple[Message, ...],
+    schema: dict[str, JsonValue],
+    rule: Rule,
+    *,
+    sees: tuple[str, ...],
 ) -> Told:
     """Ask for an object; one that breaks a rule gets one repair turn, which quotes it and asks to restate it.
 
@@ -190,7 +228,14 @@ async def ask_schema(
 
 
 async def ask_contract(
-    ask: Ask, purpose: str, role: str, messages: tuple[Message, ...], schema: dict[str, JsonValue], rule: Rule, *, sees: tuple[str, ...]
+    ask: Ask,
+    purpose: str,
+    role: str,
+    messages: tuple[Message, ...],
+    schema: dict[str, JsonValue],
+    rule: Rule,
+    *,
+    sees: tuple[str, ...],
 ) -> Told:
     """Ask for an object; one that breaks a rule gets one fresh conversation that names the rule and does not show the reply.
 

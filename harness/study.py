@@ -81,7 +81,7 @@ def load(path: Path) -> Loaded:
     if len(pools) < len(study.pools):
         raise StudyError(f"{path}: pools: the same pool is named twice")
     arms = {
-        name: arm_kinds.build(name, dict(raw), where=f"{path}: arms.{name}", module_folder=path.parent)
+        name: arm_kinds.build(dict(raw), where=f"{path}: arms.{name}", module_folder=path.parent)
         for name, raw in study.arms.items()
     }
     labelled = {name: _labelled(path, name, judge) for name, judge in study.judges.items() if judge.calibration}
@@ -225,6 +225,8 @@ def _drawn_pairs(study: Study, judge: str, pairs: tuple[LabelledPair, ...]) -> t
 
 def _check_arm(loaded: Loaded, name: str) -> None:
     arm, where = loaded.arms[name], f"{loaded.path}: arms.{name}"
+    if arm.missing_roles():
+        raise StudyError(f"{where}.roles: no model plays {', '.join(arm.missing_roles())}; give roles = {{ ... }}")
     for role, model in arm.models_of_roles().items():
         for one in model.split("|"):
             if one not in loaded.study.models:
@@ -240,6 +242,9 @@ def _check_arm(loaded: Loaded, name: str) -> None:
             )
         if arm.needs_scoring_check() and loaded.pools[pool].truth == "judged":
             raise StudyError(f"{where}: it uses the scoring check, and {pool} is judged; name the arm's pools")
+    refused = arm.refusal({model: _family(loaded.study, model) for model in loaded.study.models})
+    if refused:
+        raise StudyError(f"{where}: {refused}")
     for inner in arm.inner_arms():
         if inner not in loaded.arms:
             raise StudyError(f"{where}.inner: no arm {inner!r}; {nearest(inner, list(loaded.arms))}")

@@ -1,6 +1,7 @@
 """`best_of_k`: k samples of the same prompt, then a selector. The control for every arm that spends several calls.
 
-Selectors: `plurality` of the read answers (ties: earliest), `first_valid`, `verifier` (the scoring check: labelled), `judge` (one more call).
+Selectors: `plurality` of the read answers (ties: earliest), `first_valid`, `verifier` (the scoring check: labelled), `judge`
+(one more call).
 """
 
 from __future__ import annotations
@@ -31,17 +32,16 @@ class BestOfK(Arm):
     """An arm of the study whose answers are the samples; None: a plain prompt."""
 
     async def __call__(self, question: Question, ask: Ask) -> Answer:
-        tasks = []
         async with asyncio.TaskGroup() as group:
-            for number in range(1, self.k + 1):
-                tasks.append(group.create_task(self._sample(question, ask, number)))
+            tasks = [group.create_task(self._sample(question, ask, number)) for number in range(1, self.k + 1)]
         results = [task.result() for task in tasks]
         held = [(number, answer) for number, answer in enumerate(results, 1) if isinstance(answer, Answer)]
         lost: list[JsonValue] = [str(result) for result in results if isinstance(result, AskError)]
         if not held:
             raise next(result for result in results if isinstance(result, AskError))
         candidates = tuple(
-            Candidate(text=answer.text, purpose=f"sample/{number}", reading=ask.read(answer.text)) for number, answer in held
+            Candidate(text=answer.text, purpose=f"sample/{number}", reading=ask.read(answer.text))
+            for number, answer in held
         )
         chosen, candidates = await self._select(question, ask, candidates)
         detail: dict[str, JsonValue] = {"selector": self.selector, "chosen": candidates[chosen].purpose, "lost": lost}
@@ -61,7 +61,9 @@ class BestOfK(Arm):
     async def _select(
         self, question: Question, ask: Ask, candidates: tuple[Candidate, ...]
     ) -> tuple[int, tuple[Candidate, ...]]:
-        valid = [i for i, candidate in enumerate(candidates) if candidate.reading and candidate.reading.value is not None]
+        valid = [
+            i for i, candidate in enumerate(candidates) if candidate.reading and candidate.reading.value is not None
+        ]
         if not valid:
             return 0, candidates
         if self.selector == "first_valid":
@@ -73,7 +75,9 @@ class BestOfK(Arm):
         return _plurality(candidates, valid), candidates
 
     async def _judged(self, question: Question, ask: Ask, candidates: tuple[Candidate, ...], valid: list[int]) -> int:
-        labels = [ask.derive(f"candidate/{i + 1}", candidates[i].text, _origin(self.inner, candidates[i])) for i in valid]
+        labels = [
+            ask.derive(f"candidate/{i + 1}", candidates[i].text, _origin(self.inner, candidates[i])) for i in valid
+        ]
         shown = "\n\n".join(f"Candidate {i + 1}:\n{{{{{label}}}}}" for i, label in zip(valid, labels, strict=True))
         text = prompts.render(prompts.load("select"), task=task_text(question), candidates=shown)
         names: list[JsonValue] = [str(i + 1) for i in valid]
@@ -96,7 +100,9 @@ class BestOfK(Arm):
         inner = arms[self.inner].steps(arms)
         return (
             *(
-                step.model_copy(update={"role": f"{self.inner}:{step.role}", "low": self.k * step.low, "high": self.k * step.high})
+                step.model_copy(
+                    update={"role": f"{self.inner}:{step.role}", "low": self.k * step.low, "high": self.k * step.high}
+                )
                 for step in inner
             ),
             *judged,

@@ -35,14 +35,17 @@ class Reflection(Arm):
         findings, lost = await self._gather(question, ask)
         if len(findings) < self.min_findings:
             raise TrialError(
-                Cause.provider, f"{len(findings)} findings of at least {self.min_findings}", {"lost": list(lost.values())}
+                Cause.provider,
+                f"{len(findings)} findings of at least {self.min_findings}",
+                {"lost": list(lost.values())},
             )
         shown = "\n\n".join(f"{{{{{label}}}}}" for label in findings)
         frame = prompts.render(prompts.load("reflection_frame"), findings=shown)
         await ask("frame", "frame", user(frame), sees=("question", *findings))
         critiques = await self._criticise(ask, findings)
         notes = "\n\n".join(
-            f"Finding:\n{{{{{finding}}}}}\nCritique:\n{{{{{critique}}}}}" for finding, critique in zip(findings, critiques, strict=True)
+            f"Finding:\n{{{{{finding}}}}}\nCritique:\n{{{{{critique}}}}}"
+            for finding, critique in zip(findings, critiques, strict=True)
         )
         text = prompts.render(prompts.load("reflection_synthesise"), task=task_text(question), notes=notes)
         sees = (*task_labels(question), "format", *findings, *critiques)

@@ -1,7 +1,7 @@
 """`repair`: answer, check by the family's visible check, answer again with the whole failure history in view.
 
-The check knows only what the prompt itself states; the reference is out of its reach. With `oracle = true` the scoring check takes its place,
-and the arm is labelled so everywhere.
+The check knows only what the prompt itself states; the reference is out of its reach. With `oracle = true` the scoring check
+takes its place, and the arm is labelled so everywhere.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class Repair(Arm):
             return await ask("attempt/1", role, user(text), sees=sees)
         earlier = [(f"attempt/{i}", f"check/{i}") for i in range(1, number)]
         history = "\n\n".join(
-            f"Attempt {i}:\n{{{{{attempt}}}}}\nThe check says:\n{{{{{check}}}}}" for i, (attempt, check) in enumerate(earlier, 1)
+            f"Attempt {i}:\n{{{{{attempt}}}}}\nThe check says:\n{{{{{check}}}}}"
+            for i, (attempt, check) in enumerate(earlier, 1)
         )
         text = prompts.render(prompts.load("repair"), task=task_text(question), history=history)
         labels = tuple(label for both in earlier for label in both)
