@@ -307,7 +307,7 @@ class Session:
 
     def note(self, about: str, text: str, subject: str | None = None) -> None:
         """Write a note into the journal."""
-        self.writer.append(Note(about=about, text=text, subject=subject, at=journal.now()))  # type: ignore[arg-type]
+        self.writer.append(Note(about=about, text=text, subject=subject, at=journal.now()))
 
 
 def unfinished(call: Call) -> bool:

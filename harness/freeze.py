@@ -64,12 +64,7 @@ def gather(loaded: Loaded, plan: bytes) -> Inputs:
 
 def covered(study: Study) -> dict[str, JsonValue]:
     """A study as the fingerprint sees it: without budget and concurrency."""
-    raw = plain(study)
-    assert isinstance(raw, dict)
-    del raw["budget"]
-    for model in raw["models"].values():  # type: ignore[union-attr]
-        del model["concurrency"]  # type: ignore[union-attr]
-    return raw
+    return study.model_dump(mode="json", exclude={"budget": True, "models": {"__all__": {"concurrency"}}})
 
 
 def _analysis(study: Study) -> dict[str, JsonValue]:
@@ -182,7 +177,7 @@ def summary(loaded: Loaded, name: str) -> ArmSummary:
     low, high = arm.calls(loaded.arms)
     return ArmSummary(
         kind=arm.kind,
-        parameters=plain(arm),  # type: ignore[arg-type]
+        parameters=arm.model_dump(mode="json"),
         roles=arm.models_of_roles(),
         calls_low=low,
         calls_high=high,

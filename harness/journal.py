@@ -186,10 +186,9 @@ class Writer:
         self._link, self.lines, self._size = link, self.lines + 1, self._size + len(line)
 
     def seal(self) -> str:
-        """Close the journal for good; returns the root hash."""
-        root = self._link
-        self.append(Seal(root=root, lines=self.lines, at=now()))
-        return root
+        """Close the journal for good; returns the root: the chain hash of the seal itself, which covers every line."""
+        self.append(Seal(root=self._link, lines=self.lines, at=now()))
+        return self._link
 
     def close(self) -> None:
         self._file.close()

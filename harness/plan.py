@@ -45,7 +45,7 @@ def _trials(loaded: Loaded) -> list[Trial]:
         for repeat in range(1, loaded.study.repeats + 1)
     ]
     blocks.sort(key=lambda block: seed_of(seed, "block", *block))
-    trials = []
+    trials: list[Trial] = []
     for pool, task, repeat in blocks:
         arms = [name for name in loaded.arms if pool in loaded.arm_pools(name)]
         arms.sort(key=lambda arm: seed_of(seed, "order", pool, task, repeat, arm))
@@ -147,11 +147,13 @@ class Forecast(NamedTuple):
 def total(name: str, parts: list[Forecast]) -> Forecast:
     """The sum of several forecasts."""
 
-    def add(field: int) -> tuple[int, int, int]:
-        low, about, high = (sum(part[field][i] for part in parts) for i in range(3))
+    def add(rows: list[tuple[int, int, int]]) -> tuple[int, int, int]:
+        low, about, high = (sum(row[i] for row in rows) for i in range(3))
         return low, about, high
 
-    return Forecast(name, add(1), add(2), add(3))
+    return Forecast(
+        name, add([p.calls for p in parts]), add([p.tokens_in for p in parts]), add([p.tokens_out for p in parts])
+    )
 
 
 def forecast(loaded: Loaded, plan: Plan) -> list[Forecast]:

@@ -192,7 +192,7 @@ class Judge:
     def _context(self, pair: Pair, order: str, purpose: str) -> Callable[[int], Context]:
         """For scripted judges: the label where there is one, else a winner drawn for the pair, the same in both orders."""
         rng = random.Random(seed_of(self.session.frozen.study.seed, pair.id, "truth"))
-        truth = pair.label or rng.choice(["left", "right", "tie"])
+        truth: str = pair.label or rng.choice(["left", "right", "tie"])
         right = _as_shown(truth, order)
         wrong = {"first": "second", "second": "first", "tie": "first"}[right]
         options = {choice: json.dumps({"choice": choice, "reason": "scripted"}) for choice in CHOICES}

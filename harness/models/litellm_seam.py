@@ -12,8 +12,6 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
-from pydantic import JsonValue
-
 from harness.errors import Symptom
 from harness.records import Fault, ModelSpec, Price, RawReply, Request, TokenLogprobs, ToolCall
 
@@ -29,6 +27,8 @@ def _litellm() -> Any:
     import logging
     import warnings
 
+    # Its typed dictionaries make pydantic warn, also later when a provider's module is first loaded.
+    warnings.filterwarnings("ignore", message=".*`ReadOnly` qualifier", category=UserWarning)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import litellm
@@ -345,7 +345,7 @@ def price(spec: ModelSpec) -> Price | None:
     """The row of the price map that ships with litellm; None: it has none."""
     litellm = _litellm()
     for name in (spec.name, spec.name.partition("/")[2]):
-        row: dict[str, JsonValue] | None = litellm.model_cost.get(name)
+        row: dict[str, Any] | None = litellm.model_cost.get(name)
         if row is not None:
             return Price(
                 tokens_in=_dollars(row.get("input_cost_per_token")),
@@ -356,5 +356,7 @@ def price(spec: ModelSpec) -> Price | None:
     return None
 
 
-def _dollars(value: JsonValue) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _dollars(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
