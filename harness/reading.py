@@ -9,8 +9,8 @@ line    The last line that begins with `Answer:` and holds something after the c
 json    The last object that parses, outermost, in a fence or in prose; the last array where no object stands outside of
         one. The value is its canonical JSON. NaN, infinities and nesting beyond 60 are not well-formed.
 code    The last closed fenced block that is not empty. A block that never ends was cut; it is none.
-choice  The last line that is one letter, `B`, `(B)` or `B.`, or that begins with `Answer: B`, followed by nothing or by a
-        mark such as `)`, `.`, `:` or `,`. The value is the capital letter.
+choice  The last line that is one letter, `B`, `(B)` or `B.`, or that begins with `Answer: B`, followed by nothing, a
+        mark such as `)`, `.`, `:` or `,`, a dash or a bracket (so not `Answer: A dog`). The value is the capital letter.
 text    The whole text, trimmed, if any sign in it can be seen.
 
 Lines end at a line feed, a carriage return, or both, and nowhere else: U+2028 or a form feed is text.
@@ -61,7 +61,9 @@ _LABEL = re.compile(
 _EMPHASIS = ("```", "**", "__", "`", "*", "_")
 _PLACEHOLDERS = ("<answer>", "<letter>")
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\]]?\.?")
-_LABELLED_LETTER = re.compile(r"(?:(?:option|choice)[ \t]++)?[(\[]?([A-Za-z])(?=[)\].:,;–—-]|$)", re.IGNORECASE)
+_LABELLED_LETTER = re.compile(
+    r"(?:(?:option|choice)[ \t]++)?+[(\[*_`]*+([A-Za-z])[*_`]*+(?=[)\].:,;]|[ \t]*[–—]|[ \t]+[-(]|$)", re.IGNORECASE
+)
 
 
 def _line(text: str) -> _Found | None:
@@ -162,32 +164,33 @@ def _spans(text: str) -> list[tuple[int, int]]:
     opening = _OPEN.search(text)
     while opening:
         start = opening.start()
-        end = None if start in failed else _end(text, start, failed)
-        if end is not None:
+        end, depth = (None, 0) if start in failed else _end(text, start, failed)
+        if end is not None and depth <= NESTING:
             spans.append((start, end))
         opening = _OPEN.search(text, end or start + 1)
     return spans
 
 
-def _end(text: str, start: int, failed: set[int]) -> int | None:
-    """Where the object or array that begins at `start` ends; None, and its open brackets noted, where it is ill-formed.
+def _end(text: str, start: int, failed: set[int]) -> tuple[int | None, int]:
+    """Where the object or array that begins at `start` ends, and how deep it nests; None where it is ill-formed, and then
+    the brackets that were open are noted.
 
     `wants` is what the grammar allows next: a value, a key, a colon, or what follows a value ("next"); after an opening
     bracket also its closing one.
     """
     stack: list[int] = []
-    wants, position, fresh, deep = "value", start, False, False
+    wants, position, fresh, depth = "value", start, False, 0
     while token := _TOKEN.match(text, position):
         position = token.end()
         sign = token["mark"]
         if sign in _CLOSES and stack and text[stack[-1]] == _CLOSES[sign] and (fresh or wants == "next"):
             stack.pop()
             if not stack:
-                return None if deep else position
+                return position, depth
             wants, fresh = "next", False
         elif sign in ("{", "[") and wants == "value":
             stack.append(position - 1)
-            deep = deep or len(stack) > NESTING
+            depth = max(depth, len(stack))
             wants, fresh = ("key" if sign == "{" else "value"), True
         elif sign == "," and wants == "next":
             wants, fresh = ("key" if text[stack[-1]] == "{" else "value"), False
@@ -198,7 +201,7 @@ def _end(text: str, start: int, failed: set[int]) -> int | None:
         else:
             break
     failed.update(stack)
-    return None
+    return None, depth
 
 
 # --- code and text ---------------------------------------------------------------------------------------------------
@@ -257,7 +260,7 @@ def number(value: str) -> Fraction | None:
     A currency sign, thousands commas, a unit and a remark in brackets are passed over, and of an equation the last side
     counts: `$29.00`, `29 apples`, `29 (in total)`, `1,234`, `3 * 4 = 12`, `1/2`. `29 or 30` and `29 - 1` are no number.
     """
-    side = value[:400].rpartition("=")[2].replace("\\$", "$").strip(" \t$*_`")
+    side = re.sub(r"\*\*|\\[()]|[`\\]", "", value[:400]).rpartition("=")[2].strip(" \t$_")
     match = _NUMBER.match(side)
     if match is None or max(len(match["whole"]), len(match["part"] or ""), len(match["over"] or "")) > 40:
         return None

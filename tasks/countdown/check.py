@@ -1,96 +1,133 @@
-"""Countdown: an expression that uses the given numbers, each at most once, with + - * /, and has the target as its value.
+"""Reach a target from given numbers with + - * / and parentheses: computed exactly, from the prompt's own numbers.
 
-The text of a model is parsed, never evaluated: only numbers, the four signs and brackets have a meaning here.
+No text is executed. An expression is parsed into a tree of which four operators and whole numbers are let through, and is
+computed in fractions. Since exponents are not among them, and a text is at most 200 signs long, no answer can be costly.
 """
 
 from __future__ import annotations
 
 import ast
+import operator
 import random
+import re
 from collections import Counter
 from fractions import Fraction
 
 from harness.reading import read
-from harness.records import Checked, Question, Reading, Task
+from harness.records import Checked, Format, Question, Reading, Task
 
-FORMAT = "line"
+FORMAT: Format = "line"
+
 LONGEST = 200
-SIGNS = {"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-"}
+"""Signs that an expression may have."""
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_SIGNS = {"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "\\times": "*", "\\cdot": "*", "\\div": "/", "[": "(", "]": ")"}
+_REMARK = re.compile(r"\s*\([^()]*[A-Za-z]{2}[^()]*\)\s*$")
 
 
-def value_of(expression: str) -> tuple[Fraction, Counter[int]]:
-    """The exact value of an expression, and the numbers that it uses.
-
-    Raises:
-        ValueError: it is no expression of whole numbers, + - * / and brackets.
-    """
-    for sign, plain in SIGNS.items():
-        expression = expression.replace(sign, plain)
-    if len(expression) > LONGEST:
-        raise ValueError("too long")
-    try:
-        tree = ast.parse(expression.split("=")[0].strip(), mode="eval")
-        return _value(tree.body)
-    except (SyntaxError, RecursionError, MemoryError, ZeroDivisionError) as error:
-        raise ValueError(str(error)) from None
-
-
-def _value(node: ast.expr) -> tuple[Fraction, Counter[int]]:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return Fraction(node.value), Counter([node.value])
-    if isinstance(node, ast.BinOp):
-        (left, used), (right, more) = _value(node.left), _value(node.right)
-        used = used + more
-        match node.op:
-            case ast.Add():
-                return left + right, used
-            case ast.Sub():
-                return left - right, used
-            case ast.Mult():
-                return left * right, used
-            case ast.Div():
-                return left / right, used
-    raise ValueError("only numbers, + - * / and brackets")
-
-
-def _judge(value: str | None, given: dict[str, object]) -> Checked:
-    numbers, target = given["numbers"], given["target"]
-    assert isinstance(numbers, list)
-    assert isinstance(target, int)
-    if value is None:
-        return Checked(passed=False, feedback="There is no line of the form `Answer: <expression>`.")
-    try:
-        result, used = value_of(value)
-    except ValueError:
-        return Checked(passed=False, feedback=f"{value!r} is not an expression of numbers, + - * / and brackets.")
-    extra = used - Counter(numbers)
-    if extra:
-        return Checked(
-            passed=False, feedback=f"It uses {', '.join(map(str, extra.elements()))}, which is not given so often."
-        )
-    if result != target:
-        return Checked(passed=False, feedback=f"Its value is {result}, and {target} is wanted.")
-    return Checked(passed=True, feedback="It has the wanted value.")
+class NotAnExpression(ValueError):
+    """The text is no expression of whole numbers with + - * / and parentheses."""
 
 
 def check(task: Task, reading: Reading) -> Checked:
-    """The whole rule is in the prompt, so scoring and visible check agree; the reference is one solution of several."""
-    assert task.given is not None
-    return _judge(reading.value, dict(task.given))
+    """Does the expression use the given numbers, each at most once, and give the target?"""
+    return _judge(task.given or {}, reading.value)
 
 
 def visible(question: Question, text: str) -> Checked:
-    """Numbers and target as the prompt states them."""
-    assert question.given is not None
-    return _judge(read(text, FORMAT).value, dict(question.given))
+    """The same: the prompt states all that is needed."""
+    return _judge(question.given or {}, read(text, FORMAT).value)
 
 
 def right(task: Task) -> str:
+    """The generator's own expression."""
     return f"Answer: {task.reference}"
 
 
 def wrong(task: Task, rng: random.Random) -> str:
-    assert task.given is not None
-    numbers = task.given["numbers"]
+    """An expression over the given numbers that misses the target."""
+    numbers, target = _given(task.given or {})
+    while True:
+        left, second = rng.sample(numbers, 2)
+        text = f"{left} {rng.choice('+-*')} {second}"
+        if compute(text)[0] != target:
+            return f"Answer: {text}"
+
+
+def _given(given: dict[str, object]) -> tuple[list[int], int]:
+    numbers, target = given["numbers"], given["target"]
     assert isinstance(numbers, list)
-    return f"Answer: {numbers[0]} + {rng.randint(100, 999)}"
+    assert isinstance(target, int)
+    return numbers, target
+
+
+def _judge(given: dict[str, object], value: str | None) -> Checked:
+    numbers, target = _given(given)
+    fault = _fault(numbers, target, value)
+    return Checked(passed=fault is None, feedback=fault or "It reaches the target with the given numbers.")
+
+
+def _fault(numbers: list[int], target: int, value: str | None) -> str | None:
+    if value is None:
+        return "There is no line of the form `Answer: ...`."
+    try:
+        result, used = compute(expression_of(value, target))
+    except NotAnExpression as error:
+        return f"The answer is not one expression of whole numbers with + - * / and parentheses ({error})."
+    except ZeroDivisionError:
+        return "The expression divides by zero."
+    foreign = Counter(used) - Counter(numbers)
+    if foreign:
+        known = ", ".join(map(str, numbers))
+        return f"The expression uses {', '.join(map(str, foreign.elements()))} beyond the given numbers {known} (each at most once)."
+    if result != target:
+        return f"The expression gives {result}, not {target}."
+    return None
+
+
+def expression_of(value: str, target: int) -> str:
+    """The expression in an answer's value: without typographic signs, a closing remark in brackets, and `= target`.
+
+    Raises:
+        NotAnExpression: too long, or an equation that has other than one side besides the target.
+    """
+    if len(value) > LONGEST:
+        raise NotAnExpression(f"longer than {LONGEST} signs")
+    text = _REMARK.sub("", value).strip(" \t$`.;,")
+    for sign, plain in _SIGNS.items():
+        text = text.replace(sign, plain)
+    text = re.sub(r"(?<=[0-9)])\s*[xX]\s*(?=[0-9(])", "*", text)
+    sides = [side.strip() for side in text.split("=")]
+    if len(sides) == 1:
+        return sides[0]
+    others = [side for side in sides if side != str(target)]
+    if len(sides) != 2 or len(others) > 1:
+        raise NotAnExpression(f"of an equation, one side has to be {target}")
+    return (others or sides)[0]
+
+
+def compute(text: str) -> tuple[Fraction, list[int]]:
+    """The exact value of an expression, and the whole numbers that it uses, in order.
+
+    Raises:
+        NotAnExpression: other signs or operators than allowed. ZeroDivisionError: it divides by zero.
+    """
+    if not re.fullmatch(r"[0-9+\-*/() ]+", text) or len(text) > LONGEST:
+        raise NotAnExpression("other signs in it")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise NotAnExpression("it cannot be parsed") from None
+    used: list[int] = []
+    return _value(tree.body, used), used
+
+
+def _value(node: ast.expr, used: list[int]) -> Fraction:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        used.append(node.value)
+        return Fraction(node.value)
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left, right = _value(node.left, used), _value(node.right, used)
+        result: Fraction = _OPERATORS[type(node.op)](left, right)
+        return result
+    raise NotAnExpression("an operator that is not allowed")

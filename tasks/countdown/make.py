@@ -1,75 +1,98 @@
-"""Make tasks/countdown/tasks.jsonl: `python -m tasks.countdown.make`."""
+"""Make tasks.jsonl: `python tasks/countdown/make.py`. Seeded; the same file comes out every time."""
 
 from __future__ import annotations
 
 import random
-from fractions import Fraction
-from itertools import permutations, product
-from typing import Literal
+from pathlib import Path
+from typing import NamedTuple
 
+from harness.canonical import canonical, seed_of
 from harness.records import Task
-from tasks.making import write
 
 SEED = 20261201
-EACH = 48
+PER_LEVEL = 12
+"""Tasks of each level in each split."""
 
 
-def solutions(numbers: list[int], target: int) -> list[str]:
-    """Every way to combine all numbers, left to right and with the last pair bracketed, that has the target as its value."""
-    found = []
-    for order in permutations(numbers):
-        for signs in product("+-*/", repeat=len(order) - 1):
-            left = _left_to_right(list(order), list(signs))
-            if left is not None and left[0] == target:
-                found.append(left[1])
-    return sorted(set(found), key=lambda text: (len(text), text))
+class Level(NamedTuple):
+    """How hard: how many numbers are given, how many of them the generator's solution uses, and its operators."""
+
+    name: str
+    given: int
+    used: int
+    operators: str
+    highest: int
 
 
-def _left_to_right(numbers: list[int], signs: list[str]) -> tuple[Fraction, str] | None:
-    value, text = Fraction(numbers[0]), str(numbers[0])
-    for position, (sign, number) in enumerate(zip(signs, numbers[1:], strict=True)):
-        if sign == "/" and (number == 0 or value % number):
-            return None
-        value = {"+": value + number, "-": value - number, "*": value * number}.get(
-            sign, value / number if number else value
-        )
-        bracket = position > 0 and sign in "*/" and any(s in "+-" for s in signs[:position])
-        text = f"({text}) {sign} {number}" if bracket else f"{text} {sign} {number}"
-    return value, text
+LEVELS = (
+    Level("two", 2, 2, "+-*", 12),
+    Level("two-of-three", 3, 2, "+-*", 12),
+    Level("three-sums", 3, 3, "+-", 20),
+    Level("three", 3, 3, "+-*", 9),
+)
+
+PROMPT = (
+    "Write an arithmetic expression that equals {target}. Use only the numbers {numbers}, each at most once, "
+    "the signs + - * / and parentheses."
+)
 
 
-def make() -> list[Task]:
-    """All tasks of both splits."""
-    rng, seen, made = random.Random(SEED), set(), []
-    splits: tuple[Literal["dev", "heldout"], ...] = ("dev", "heldout")
-    for split in splits:
-        count = 0
-        while count < EACH:
-            size = 2 if count % 3 == 0 else 3
-            numbers = sorted(rng.sample(range(2, 13), size))
-            target = rng.randint(5, 40)
-            ways = solutions(numbers, target)
-            key = (tuple(numbers), target)
-            if not ways or key in seen or target in numbers:
-                continue
-            seen.add(key)
-            count += 1
-            listed = f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
-            made.append(
-                Task(
-                    id=f"{split}-{count:02d}",
-                    family="countdown",
-                    split=split,
-                    prompt=f"Use the numbers {listed}, each at most once, with + - * / and brackets, to make {target}. "
-                    "The answer is one expression, such as 2 * (3 + 4).",
-                    answer_format="line",
-                    given={"numbers": list(numbers), "target": target},
-                    reference=ways[0],
-                    ground_truth="exact",
+def solve(rng: random.Random, level: Level, numbers: list[int]) -> tuple[str, int]:
+    """An expression over the first numbers of a level, computed left to right, and its value."""
+    text, value = str(numbers[0]), numbers[0]
+    for number in numbers[1 : level.used]:
+        sign = rng.choice(level.operators)
+        if sign == "*" and not text.isdigit():
+            text = f"({text})"
+        text = f"{text} {sign} {number}"
+        value = value + number if sign == "+" else value - number if sign == "-" else value * number
+    return text, value
+
+
+def instance(rng: random.Random, level: Level) -> tuple[list[int], int, str]:
+    """Numbers, target and solution; the target is positive and not one of the numbers."""
+    while True:
+        numbers = rng.sample(range(2, level.highest + 1), level.given)
+        text, target = solve(rng, level, numbers)
+        if target > 0 and target not in numbers:
+            return rng.sample(numbers, len(numbers)), target, text
+
+
+def tasks() -> list[Task]:
+    """Both splits; no two tasks have the same numbers and target."""
+    made: list[Task] = []
+    seen: set[tuple[tuple[int, ...], int]] = set()
+    for split in ("dev", "heldout"):
+        for level in LEVELS:
+            number = 0
+            rng = random.Random(seed_of(SEED, split, level.name))
+            while number < PER_LEVEL:
+                numbers, target, solution = instance(rng, level)
+                key = (tuple(sorted(numbers)), target)
+                if key in seen:
+                    continue
+                seen.add(key)
+                number += 1
+                listed = f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+                made.append(
+                    Task(
+                        id=f"{split}-{level.name}-{number:02d}",
+                        family="countdown",
+                        split=split,
+                        prompt=PROMPT.format(target=target, numbers=listed),
+                        answer_format="line",
+                        given={"numbers": [*numbers], "target": target},
+                        reference=solution,
+                        ground_truth="exact",
+                    )
                 )
-            )
     return made
 
 
+def data() -> bytes:
+    """The file's bytes."""
+    return b"".join(canonical(task.model_dump(mode="json", exclude_none=True)) + b"\n" for task in tasks())
+
+
 if __name__ == "__main__":
-    write(__file__, "tasks.jsonl", make())
+    Path(__file__).with_name("tasks.jsonl").write_bytes(data())

@@ -19,7 +19,7 @@ FIELDS: dict[str, str] = {
     "place": "a text",
     "date": "a date YYYY-MM-DD",
     "quantity": "a whole number",
-    "total": "a whole number",
+    "price": "a whole number",
 }
 TEMPLATES = (
     "Note of {day} {month} {year}: {buyer} from {place} takes {quantity} {goods} at {price} euros each, not {other} as first agreed.",
@@ -59,7 +59,7 @@ def make() -> list[Task]:
                     split=split,
                     cluster=f"template-{template}",
                     prompt=f"Read the notice and give one JSON object with exactly these keys: {listed}. "
-                    f"The total is quantity times price.\n\n{notice}",
+                    f"The price is that of one piece.\n\n{notice}",
                     answer_format="json",
                     given={"fields": dict(FIELDS)},
                     reference={
@@ -67,7 +67,7 @@ def make() -> list[Task]:
                         "place": place,
                         "date": f"{year}-{month:02d}-{day:02d}",
                         "quantity": quantity,
-                        "total": quantity * price,
+                        "price": price,
                     },
                     ground_truth="exact",
                 )

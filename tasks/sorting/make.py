@@ -26,7 +26,7 @@ def make() -> list[Task]:
     splits: tuple[Literal["dev", "heldout"], ...] = ("dev", "heldout")
     for split in splits:
         for number in range(1, EACH + 1):
-            size = 3 + number % 3
+            size = 4 if number % 3 == 0 else 3
             words = rng.sample(WORDS, size)
             while words == sorted(words):
                 rng.shuffle(words)
