@@ -332,7 +332,7 @@ def answered(call: Call) -> Call:
         AskError: it holds a failure.
     """
     if call.fault is not None:
-        raise AskError(call.fault.symptom, f"{call.purpose}: {call.fault.message} (attempt {call.attempt})")
+        raise AskError(call.fault.symptom, f"{call.purpose}: {call.fault.message}")
     return call
 
 

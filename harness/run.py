@@ -263,7 +263,9 @@ def outcome_of(trial: Trial, task: Task, family: task_pools.Family, answer: Answ
 
 async def _judging(session: Session, loaded: Loaded, what: Plan, progress: Progress, watch: Watch) -> None:
     """Calibration first, then the pairs: every judge model, both orders. A pair with a failed side is not read."""
-    seen: set[tuple[str, str, str]] = {(e.subject, e.model, e.order) for e in session.writer.log.entries if isinstance(e, Verdict)}
+    seen: set[tuple[str, str, str]] = {
+        (e.subject, e.model, e.order) for e in session.writer.log.entries if isinstance(e, Verdict)
+    }
     begun = {subject for subject, _, _ in seen}
     questions = {(name, task.id): task.prompt for name, pool in loaded.pools.items() for task in pool.drawn}
     for judge, pairs in loaded.calibration.items():

@@ -85,7 +85,7 @@ def load(path: Path) -> Loaded:
         for name, raw in study.arms.items()
     }
     labelled = {name: _labelled(path, name, judge) for name, judge in study.judges.items() if judge.calibration}
-    drawn = {name: _drawn_pairs(study, name, pairs) for name, pairs in labelled.items()}
+    drawn = {name: _drawn_pairs(path, study, name, pairs) for name, pairs in labelled.items()}
     loaded = Loaded(study, path, arms, pools, drawn, labelled)
     for arm in arms:
         _check_arm(loaded, arm)
@@ -211,12 +211,12 @@ def _labelled(path: Path, judge: str, spec: JudgeSpec) -> tuple[LabelledPair, ..
     raise StudyError(f"{path}: judges.{judge}.calibration: no labelled pairs {name!r}; {nearest(name, known)}")
 
 
-def _drawn_pairs(study: Study, judge: str, pairs: tuple[LabelledPair, ...]) -> tuple[LabelledPair, ...]:
+def _drawn_pairs(path: Path, study: Study, judge: str, pairs: tuple[LabelledPair, ...]) -> tuple[LabelledPair, ...]:
     sample = study.judges[judge].calibration_sample
     if sample is None:
         return pairs
     if sample > len(pairs):
-        raise StudyError(f"judges.{judge}.calibration_sample: {sample} of {len(pairs)} labelled pairs")
+        raise StudyError(f"{path}: judges.{judge}.calibration_sample: {sample} of {len(pairs)} labelled pairs")
     return tuple(task_pools.draw_pairs(list(pairs), sample, study.seed, judge))
 
 

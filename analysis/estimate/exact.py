@@ -7,6 +7,7 @@ R repeats puts every task's difference on k/R). Nothing here knows of levels or 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from math import ceil, log, log2, pi, sqrt
 
 import numpy as np
@@ -262,3 +263,35 @@ def _phase_speed(unit: Floats, shapes: Floats) -> float:
     alive = shapes @ np.log1p(squares) < -2 * log(NEGLIGIBLE)
     speed = np.abs(shapes @ (ty / (1 + squares))) * (np.sqrt(1 + SCAN**2) / SCAN)
     return float((speed * alive).max())
+
+
+def increasing_root(
+    function: Callable[[float], float], left: tuple[float, float], right: tuple[float, float], guess: float
+) -> float:
+    """The root of an increasing function in a bracket, to 1e-13: Chandrupatla's (1997) mixture of bisection and inverse interpolation.
+
+    Args:
+        function: increasing and continuous.
+        left: a point below the root, and a value there or a negative stand-in for it.
+        right: a point above it, and its value.
+        guess: where to look first.
+    """
+    (x1, f1), (x2, f2) = left, right
+    t = min(0.99, max(0.01, (guess - x1) / (x2 - x1)))
+    while True:
+        x = x1 + t * (x2 - x1)
+        f = function(x)
+        if (f < 0) == (f1 < 0):
+            x3, f3 = x1, f1
+        else:
+            x3, f3, x2, f2 = x2, f2, x1, f1
+        x1, f1 = x, f
+        best = x1 if abs(f1) < abs(f2) else x2
+        least = (1e-13 + 4e-16 * abs(best)) / abs(x2 - x1)
+        if least > 0.5 or f1 == 0:
+            return best
+        place, height = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+        t = 0.5
+        if height**2 < place and (1 - height) ** 2 < 1 - place:
+            t = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
+        t = min(1 - least, max(least, t))

@@ -18,10 +18,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtr, ndtri
 
-from analysis.estimate.exact import Floats, bootstrap_law, gamma_sum_cdf, lattice_step, merge, seed_of
+from analysis.estimate.exact import Floats, bootstrap_law, gamma_sum_cdf, increasing_root, lattice_step, merge, seed_of
 
 Kind = Literal["midp", "strict", "half"]
 Clusters = Sequence[str | None]
@@ -134,7 +133,7 @@ def _atoms(differences: ArrayLike, low: float, high: float, clusters: Clusters |
         values, counts = merge(array)
         mean = float(values @ counts) / array.size
         if values.size > NODES:
-            values, counts = _spread(values, counts, low, high)
+            return _spread(values, counts, low, high, mean)
         return _Atoms(values, np.ones(values.size), counts, 1.0, mean)
     totals, sizes = cluster_sums(array, clusters)
     rows = np.column_stack([np.round(totals / sizes, 12) + 0.0, sizes])
@@ -160,7 +159,7 @@ def cluster_sums(values: ArrayLike, clusters: Clusters) -> tuple[Floats, Floats]
     return sums, np.bincount(places).astype(float)
 
 
-def _spread(values: Floats, counts: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+def _spread(values: Floats, counts: Floats, low: float, high: float, mean: float) -> _Atoms:
     """Split each outcome's weight between its two neighbours on a grid: same mean, monotone, and wider by about 1e-6."""
     nodes = np.linspace(low, high, NODES)
     place = (values - low) / (high - low) * (NODES - 1)
@@ -169,7 +168,8 @@ def _spread(values: Floats, counts: Floats, low: float, high: float) -> tuple[Fl
     weights = np.zeros(NODES)
     weights += np.bincount(left, counts * (1 - share), NODES)
     weights += np.bincount(left + 1, counts * share, NODES)
-    return nodes[weights > 0], weights[weights > 0]
+    kept = weights > 0
+    return _Atoms(nodes[kept], np.ones(int(kept.sum())), weights[kept], 1.0, mean)
 
 
 def _cdf(atoms: _Atoms, low: float, high: float, c: float, kind: Kind) -> float:
@@ -181,11 +181,22 @@ def _cdf(atoms: _Atoms, low: float, high: float, c: float, kind: Kind) -> float:
 
 
 def _lower(atoms: _Atoms, low: float, high: float, tail: float, kind: Kind) -> float:
-    """F^-1(tail), never above the mean. The upper limit is the lower one of the mirrored outcomes."""
-    if atoms.mean <= low or _cdf(atoms, low, high, atoms.mean, kind) <= tail:
+    """F^-1(tail), never above the mean. The upper limit is the lower one of the mirrored outcomes.
+
+    The root is sought on the probit scale, where F is nearly a straight line.
+    """
+
+    def probit(c: float) -> float:
+        return float(ndtri(min(1 - 1e-16, max(1e-300, _cdf(atoms, low, high, c, kind)))) - ndtri(tail))
+
+    at_mean = probit(atoms.mean) if atoms.mean > low else 0.0
+    if at_mean <= 0:
         return atoms.mean
-    root = brentq(lambda c: _cdf(atoms, low, high, c, kind) - tail, low, atoms.mean, xtol=1e-13, rtol=1e-14)
-    return float(min(round(root, 12), atoms.mean)) + 0.0
+    weights = atoms.counts * atoms.sizes**2
+    spread = sqrt(float(weights @ (atoms.values - atoms.mean) ** 2) + (atoms.pseudo * (high - low)) ** 2 / 3)
+    guess = atoms.mean + float(ndtri(tail)) * spread / float(atoms.counts @ atoms.sizes)
+    root = increasing_root(probit, (low, -40.0), (atoms.mean, at_mean), max(guess, (low + atoms.mean) / 2))
+    return min(round(root, 12), atoms.mean) + 0.0
 
 
 # --- the field's bootstraps ------------------------------------------------------------------------------------------

@@ -155,15 +155,12 @@ def _sums(rows: Floats) -> Floats:
     if units <= ENUMERATED:
         codes = np.arange(2 ** (units - 1))[:, None] >> np.arange(units)[None, :]
         return np.asarray(np.abs((1.0 - 2.0 * (codes & 1)) @ rows))
-    generator, block, found = (
-        np.random.default_rng(seed_of("max-t")),
-        max(1, 2_000_000 // units),
-        [rows.sum(axis=0)[None, :]],
-    )
+    generator, block = np.random.default_rng(seed_of("max-t")), max(1, 2_000_000 // units)
+    found = [rows.sum(axis=0)[None, :]]
     for start in range(0, DRAWS, block):
         drawn = generator.integers(0, 2, size=(min(block, DRAWS - start), units), dtype=np.int8)
         found.append((1.0 - 2.0 * drawn) @ rows)
-    return np.abs(np.concatenate(found))
+    return np.asarray(np.abs(np.concatenate(found)))
 
 
 def _statistics(rows: Floats, sizes: Floats) -> Floats:

@@ -136,18 +136,9 @@ def minimum_detectable(
     def enough(difference: float) -> bool:
         return _simulated_power(tasks, repeats, difference, var_task, var_within, alpha) >= power
 
-    start = _t_detectable(tasks, repeats, var_task, var_within, alpha, power)
-    low, high = 0.0, min(1.0, 1.3 * start)
-    while not enough(high):
-        if high >= 1:
-            return None
-        low, high = high, min(1.0, 1.3 * high)
-    while high - low > 0.002:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
+    low, high = 0.0, 1.0
+    for trial in (guess for factor in (0.85, 1.0, 1.15, 1.4) if (guess := factor * start) < 1):
+        low, high = (low, min(high, trial)) if enough(trial) else (trial, high)
 def tasks_needed(
     difference: float,
     repeats: int,
