@@ -268,7 +268,8 @@ def _phase_speed(unit: Floats, shapes: Floats) -> float:
 def increasing_root(
     function: Callable[[float], float], left: tuple[float, float], right: tuple[float, float], guess: float
 ) -> float:
-    """The root of an increasing function in a bracket, to 1e-13: Chandrupatla's (1997) mixture of bisection and inverse interpolation.
+    """The root of an increasing function in a bracket, to 1e-13: Chandrupatla's (1997) mixture of bisection and inverse
+    interpolation.
 
     Args:
         function: increasing and continuous.

@@ -137,9 +137,9 @@ def _atoms(differences: ArrayLike, low: float, high: float, clusters: Clusters |
         return _Atoms(values, np.ones(values.size), counts, 1.0, mean)
     totals, sizes = cluster_sums(array, clusters)
     rows = np.column_stack([np.round(totals / sizes, 12) + 0.0, sizes])
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    mean = float((distinct[:, 0] * distinct[:, 1]) @ counts) / array.size
-    return _Atoms(distinct[:, 0], distinct[:, 1], counts.astype(float), float(sizes.mean()), mean)
+    distinct, occurrences = np.unique(rows, axis=0, return_counts=True)
+    mean = float((distinct[:, 0] * distinct[:, 1]) @ occurrences) / array.size
+    return _Atoms(distinct[:, 0], distinct[:, 1], occurrences.astype(float), float(sizes.mean()), mean)
 
 
 def cluster_sums(values: ArrayLike, clusters: Clusters) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ corrects it. Small studies need more than the t says, because the interval does 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, sqrt
 from typing import Literal
 
@@ -136,9 +137,9 @@ def minimum_detectable(
     def enough(difference: float) -> bool:
         return _simulated_power(tasks, repeats, difference, var_task, var_within, alpha) >= power
 
-    low, high = 0.0, 1.0
-    for trial in (guess for factor in (0.85, 1.0, 1.15, 1.4) if (guess := factor * start) < 1):
-        low, high = (low, min(high, trial)) if enough(trial) else (trial, high)
+    return _first(enough, 1.1 * _t_detectable(tasks, repeats, var_task, var_within, alpha, power), 1.0)
+
+
 def tasks_needed(
     difference: float,
     repeats: int,
@@ -167,16 +168,25 @@ def tasks_needed(
         raise ValueError(f"a difference to detect lies above 0 and at most at 1, not at {difference}")
     alpha = (1 - level) / claims
 
-    def enough(tasks: int) -> bool:
-        return _simulated_power(tasks, repeats, difference, var_task, var_within, alpha) >= power
+    def enough(tasks: float) -> bool:
+        return _simulated_power(ceil(tasks), repeats, difference, var_task, var_within, alpha) >= power
 
-    low, high = 1, max(4, ceil(_variance(repeats, difference, var_task, var_within) * 7 / difference**2))
-    while high <= MOST_TASKS and not enough(high):
-        low, high = high, ceil(1.3 * high)
-    if high > MOST_TASKS:
-        return None
-    while high - low > max(1, high // 100):
-        middle = (low + high) // 2
+    start = 8 * min(var_task + var_within / repeats, 1 - difference**2) / difference**2
+    found = _first(enough, max(4.0, start), MOST_TASKS)
+    return None if found is None else ceil(found)
+
+
+def _first(enough: Callable[[float], bool], guess: float, most: float) -> float | None:
+    """The least number up to `most` from which on a condition holds, to one in a hundred; None: it never does."""
+    low, high = 0.0, min(guess, most)
+    while not enough(high):
+        if high >= most:
+            return None
+        low, high = high, min(most, 1.25 * high)
+    if not low and not enough(0.8 * high):
+        low = 0.8 * high
+    while high - low > 0.01 * high:
+        middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
@@ -192,11 +202,6 @@ def _t_detectable(tasks: int, repeats: int, var_task: float, var_within: float, 
         middle = (low + high) / 2
         low, high = (low, middle) if 1 - nctdtr(tasks - 1, middle, bar) >= power else (middle, high)
     return high * error
-
-
-def _variance(repeats: int, difference: float, var_task: float, var_within: float) -> float:
-    """Variance of a task's mean difference, no larger than a mean of `difference` on [-1, 1] allows."""
-    return min(var_task + var_within / repeats, max(0.0, 1 - difference**2))
 
 
 def _simulated_power(
