@@ -64,5 +64,7 @@ def sentences(loaded: Loaded) -> list[str]:
         found.append(f"{claim.id}: {text}")
         tallies = estimate.decisive_tallies(count, level=level, margin=claim.margin, claims=len(study.claims))
         if tallies and study.repeats == 1:
-            found.append(f"  decided by {', '.join(f'{wins}-{losses}' for wins, losses in tallies[:4])} (wins-losses, rest ties)")
+            found.append(
+                f"  decided by {', '.join(f'{wins}-{losses}' for wins, losses in tallies[:4])} (wins-losses, rest ties)"
+            )
     return found

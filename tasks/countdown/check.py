@@ -93,7 +93,7 @@ def expression_of(value: str, target: int) -> str:
     """
     if len(value) > LONGEST:
         raise NotAnExpression(f"longer than {LONGEST} signs")
-    text = _REMARK.sub("", value).strip(" \t$`.;,")
+    text = _REMARK.sub("", re.sub(r"\\[()\[\]]|\$", " ", value)).strip(" \t`*.;,")
     for sign, plain in _SIGNS.items():
         text = text.replace(sign, plain)
     text = re.sub(r"(?<=[0-9)])\s*[xX]\s*(?=[0-9(])", "*", text)

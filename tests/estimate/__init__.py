@@ -1,0 +1,1 @@
+"""Tests of the estimators, against enumeration, closed forms, scipy.stats and statsmodels."""
