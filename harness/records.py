@@ -685,6 +685,20 @@ class Seal(Record):
     at: str
 
 
+class Ruling(Record):
+    """What one rule of an audit says of a run."""
+
+    rule: str
+    why: str
+    cannot_detect: str
+    category: str
+    severity: Literal["required", "advisory"]
+    result: Literal["PASS", "FAIL", "NOT_APPLICABLE", "BLOCKED", "ERROR"]
+    place: str | None = None
+    expected: str | None = None
+    found: str | None = None
+
+
 Entry = Annotated[
     Started | Call | Use | Answered | Failed | Verdict | Note | Seal,
     Field(discriminator="kind"),

@@ -37,7 +37,7 @@ def test_ratio_agrees_with_scipy_at_the_expanded_level() -> None:
 
 
 def test_ratio_holds_for_every_completion() -> None:
-    """Whatever the unknown calls used, the point lies in the range, and the interval of the completed data inside (as drawn: to 1 %)."""
+    """The point of every completion lies in the range, and its interval inside the interval (as drawn: to 1 %)."""
     more = np.zeros(24)
     more[[2, 9]] = [0.7, 1.1]
     found = cost_ratio(BASELINE, BASELINE + more, ARM, ARM + more, name="x")
