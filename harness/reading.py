@@ -55,7 +55,7 @@ def read(text: str, format: Format) -> Reading:
 _MARKS = r"[*_`]*+"
 _LEAD = r"[ \t]*+(?:(?:[>#]++[ \t]*+|(?:[-*+•]|\d++[.)])[ \t]++))*+"
 _LABEL = re.compile(
-    rf"{_LEAD}(?P<head>{_MARKS}[ \t]*+(?:the[ \t]++)?(?:final[ \t]++)?answer(?:[ \t]++is)?{_MARKS}[ \t]*+[:：])",
+    rf"{_LEAD}(?P<head>(?:{_MARKS}[ \t]*+(?:the[ \t]++)?+(?:final[ \t]++)?+answer(?:[ \t]++is)?+{_MARKS}[ \t]*+[:：][ \t]*+)++)",
     re.IGNORECASE,
 )
 _EMPHASIS = ("```", "**", "__", "`", "*", "_")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from harness import prompts
-from harness.asking import Arm, task_labels, task_text, user
-from harness.records import Answer, Ask, Question
+from harness.asking import Arm, Arms, task_labels, task_text, user
+from harness.records import Answer, Ask, Question, Step
 
 
 class Single(Arm):
@@ -20,6 +20,9 @@ class Single(Arm):
         text = prompts.render(prompts.load("single"), task=task_text(question))
         reply = await ask("answer", "solver", user(text), sees=(*task_labels(question), "format"))
         return Answer(text=reply.text, finish=reply.finish)
+
+    def steps(self, arms: Arms) -> tuple[Step, ...]:
+        return (Step(role="solver", low=1, high=1, prompt_chars=80),)
 
     def prompt_names(self) -> tuple[str, ...]:
         return ("single",)

@@ -120,6 +120,9 @@ class Models:
     async def complete(self, model: str, request: Request, context: Context) -> RawReply:
         """One attempt of a model of the study, within its deadline; a substituted model is a fault that keeps its usage."""
         spec = self.specs[model]
+        if self._client is None and kind_of(spec.name) in ("litellm", "embedded"):
+            await asyncio.to_thread(litellm_seam.warm)
+            self._client = self._client or litellm_seam.Client()
         try:
             async with asyncio.timeout(spec.timeout_seconds):
                 raw = await self._complete(spec, request, context)
@@ -139,8 +142,7 @@ class Models:
         if kind == "replay":
             raw = await replay.complete(spec, request, context, self.folder)
             return raw.model_copy(update={"model_served": None}) if raw.fault is None else raw
-        if self._client is None:
-            self._client = litellm_seam.Client()
+        assert self._client is not None
         if kind == "litellm":
             return await litellm_seam.complete(spec, request, self._client)
         return await self._embedded(spec, request, self._client)

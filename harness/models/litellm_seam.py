@@ -40,6 +40,14 @@ def _litellm() -> Any:
     return litellm
 
 
+@cache
+def warm() -> None:
+    """Import all that a first call would, so that no deadline pays for it. Sends nothing."""
+    _litellm().completion(
+        model="openai/warm", messages=[{"role": "user", "content": "x"}], mock_response="x", api_key=_DUMMY_KEY
+    )
+
+
 def version() -> str:
     """The installed version, without importing it."""
     from importlib import metadata
@@ -308,8 +316,8 @@ def _retry_after(error: Exception) -> float | None:
     for source in (getattr(error, "response", None), error):
         headers = getattr(source, "headers", None) or getattr(source, "litellm_response_headers", None) or {}
         try:
-            return max(0.0, float(headers.get("retry-after")))
-        except (TypeError, ValueError, AttributeError):
+            return max(0.0, float(headers["retry-after"]))
+        except (LookupError, TypeError, ValueError):
             continue
     return None
 

@@ -21,7 +21,18 @@ FORMAT: Format = "line"
 LONGEST = 200
 """Signs that an expression may have."""
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-_SIGNS = {"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "\\times": "*", "\\cdot": "*", "\\div": "/", "[": "(", "]": ")"}
+_SIGNS = {
+    "×": "*",
+    "·": "*",
+    "÷": "/",
+    "−": "-",
+    "–": "-",
+    "\\times": "*",
+    "\\cdot": "*",
+    "\\div": "/",
+    "[": "(",
+    "]": ")",
+}
 _REMARK = re.compile(r"\s*\([^()]*[A-Za-z]{2}[^()]*\)\s*$")
 
 

@@ -15,47 +15,34 @@ PER_LEVEL = 12
 
 
 class Level(NamedTuple):
-    """How hard: how many numbers are given, how many of them the generator's solution uses, and its operators."""
+    """How hard: the operators of the generator's solution, one fewer than numbers, and the highest number."""
 
     name: str
-    given: int
-    used: int
     operators: str
     highest: int
 
 
 LEVELS = (
-    Level("two", 2, 2, "+-*", 12),
-    Level("two-of-three", 3, 2, "+-*", 12),
-    Level("three-sums", 3, 3, "+-", 20),
-    Level("three", 3, 3, "+-*", 9),
+    Level("sum-two", "+", 40),
+    Level("sum-three", "++", 20),
+    Level("sum-four", "+++", 12),
+    Level("product-sum", "*+", 9),
 )
 
 PROMPT = (
-    "Write an arithmetic expression that equals {target}. Use only the numbers {numbers}, each at most once, "
-    "the signs + - * / and parentheses."
+    "Use {numbers} to make {target}. The answer is an equation. "
+    "(Basic arithmetic with only these numbers, each at most once.)"
 )
 
 
-def solve(rng: random.Random, level: Level, numbers: list[int]) -> tuple[str, int]:
-    """An expression over the first numbers of a level, computed left to right, and its value."""
-    text, value = str(numbers[0]), numbers[0]
-    for number in numbers[1 : level.used]:
-        sign = rng.choice(level.operators)
-        if sign == "*" and not text.isdigit():
-            text = f"({text})"
-        text = f"{text} {sign} {number}"
-        value = value + number if sign == "+" else value - number if sign == "-" else value * number
-    return text, value
-
-
 def instance(rng: random.Random, level: Level) -> tuple[list[int], int, str]:
-    """Numbers, target and solution; the target is positive and not one of the numbers."""
-    while True:
-        numbers = rng.sample(range(2, level.highest + 1), level.given)
-        text, target = solve(rng, level, numbers)
-        if target > 0 and target not in numbers:
-            return rng.sample(numbers, len(numbers)), target, text
+    """Numbers, target and solution; the target is not one of the numbers."""
+    numbers = rng.sample(range(2, level.highest + 1), len(level.operators) + 1)
+    text, target = str(numbers[0]), numbers[0]
+    for sign, number in zip(level.operators, numbers[1:], strict=True):
+        text = f"{text} {sign} {number}"
+        target = target * number if sign == "*" else target + number
+    return numbers, target, text
 
 
 def tasks() -> list[Task]:

@@ -1,51 +1,57 @@
-"""Sorting: the given words in alphabetical order, separated by commas or blanks."""
+"""Put words in alphabetical order: the whole list has to be right. Ground truth is Python's sort of the lower-case words."""
 
 from __future__ import annotations
 
 import random
 import re
 
-from harness.reading import read
-from harness.records import Checked, Question, Reading, Task
+from harness.records import Checked, Format, Reading, Task
 
-FORMAT = "line"
+FORMAT: Format = "line"
 
-
-def words_of(value: str | None) -> list[str]:
-    """The words of an answer, in their order, in lower case."""
-    return re.findall(r"[a-z]+", (value or "").lower())
+_BETWEEN = re.compile(r"\s*(?:,|;|->|→|>|<|\band\b|\s)\s*", re.IGNORECASE)
 
 
 def check(task: Task, reading: Reading) -> Checked:
-    """Exactly the reference's order."""
-    passed = words_of(reading.value) == words_of(str(task.reference))
-    return Checked(passed=passed, feedback="In order." if passed else "Not the words in order.")
-
-
-def visible(question: Question, text: str) -> Checked:
-    """Each given word once and none else, which the prompt states; whether the order is right is not said."""
-    assert question.given is not None
-    given = question.given["words"]
-    assert isinstance(given, list)
-    found = words_of(read(text, FORMAT).value)
-    missing = [word for word in given if word not in found]
-    extra = [word for word in found if word not in given]
-    if not found:
-        return Checked(passed=False, feedback="There is no line of the form `Answer: <words>`.")
-    if missing or extra or len(found) != len(given):
-        parts = [f"missing: {', '.join(map(str, missing))}"] if missing else []
-        parts += [f"not given: {', '.join(extra)}"] if extra else []
-        parts += ["a word stands twice"] if not parts else []
-        return Checked(passed=False, feedback="; ".join(parts) + ".")
-    return Checked(passed=True, feedback="Each given word stands there once.")
+    """Are the words of the answer the reference, in its order?"""
+    found, expected = words(reading.value or ""), _reference(task)
+    if found == expected:
+        return Checked(passed=True, score=1.0, feedback="The words stand in alphabetical order.")
+    return Checked(passed=False, score=in_place(found, expected), feedback=_fault(found, expected))
 
 
 def right(task: Task) -> str:
-    return f"Answer: {task.reference}"
+    """The words in order."""
+    return f"Answer: {', '.join(_reference(task))}"
 
 
 def wrong(task: Task, rng: random.Random) -> str:
-    words = words_of(str(task.reference))
-    start = rng.randrange(len(words) - 1)
-    words[start], words[start + 1] = words[start + 1], words[start]
-    return f"Answer: {', '.join(words)}"
+    """The words with two neighbours exchanged."""
+    listed = _reference(task)
+    place = rng.randrange(len(listed) - 1)
+    listed[place], listed[place + 1] = listed[place + 1], listed[place]
+    return f"Answer: {', '.join(listed)}"
+
+
+def _reference(task: Task) -> list[str]:
+    assert isinstance(task.reference, list)
+    return [str(word) for word in task.reference]
+
+
+def words(value: str) -> list[str]:
+    """The words of an answer's value, in lower case, whatever stands between them: commas, blanks, arrows, `and`."""
+    parts = _BETWEEN.split(value[:2000])
+    return [word.lower() for part in parts if (word := part.strip("\"'`*_.:()[]{}“”‘’"))]
+
+
+def in_place(found: list[str], expected: list[str]) -> float:
+    """Share of places that hold the right word, in [0, 1]; 0 for a list of another length."""
+    if len(found) != len(expected):
+        return 0.0
+    return sum(one == other for one, other in zip(found, expected, strict=True)) / len(expected)
+
+
+def _fault(found: list[str], expected: list[str]) -> str:
+    if sorted(found) != expected:
+        return "The answer does not hold exactly the given words, each once."
+    return "The given words are there, but not in alphabetical order."
