@@ -128,7 +128,6 @@ def _run(data: Data) -> Json:
     seal = next((entry for entry in log.entries if isinstance(entry, Seal)), None)
     lost = {"calls": len(data.orphans), "tokens_out_at_most": sum(one.max_tokens for one in data.orphans)}
     return {
-        "folder": data.run.folder.name,
         "sealed": log.sealed,
         "root": log.root,
         "frozen_at": frozen.frozen_at,

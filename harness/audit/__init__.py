@@ -64,6 +64,8 @@ def _access(run: Run, calls: list[Call]) -> Iterator[Finding]:
         elif isinstance(entry, Use) and isinstance(entry.output, dict):
             texts[entry.owner][entry.purpose] = str(entry.output.get("feedback"))
     for call in calls:
+        if call.owner not in trials:
+            continue  # receipts/owners says so
         trial = trials[call.owner]
         labels = Labels(question(tasks[trial.pool, trial.task]))
         scope = _scope(call, texts[call.owner])

@@ -10,7 +10,7 @@ from harness.canonical import canonical, seed_of
 from harness.records import Task
 
 SEED = 20261202
-PER_LEVEL = 16
+PER_LEVEL = 12
 """Tasks of each level in each split."""
 
 WORDS = (
@@ -24,27 +24,38 @@ WORDS = (
 
 
 class Level(NamedTuple):
-    """How hard: how many words, and whether their first letters differ."""
+    """How hard: two-digit numbers or words, and how many."""
 
     name: str
-    words: int
-    distinct: bool
+    kind: str
+    count: int
 
 
-LEVELS = (Level("three", 3, True), Level("four", 4, True), Level("four-shared", 4, False))
+LEVELS = (
+    Level("numbers-three", "numbers", 3),
+    Level("numbers-four", "numbers", 4),
+    Level("numbers-six", "numbers", 6),
+    Level("words-three", "words", 3),
+)
 
 
 def instance(rng: random.Random, level: Level) -> list[str]:
-    """Words out of order; in a level that is not distinct, at least two share the first letter."""
+    """Items out of order."""
     while True:
-        drawn = rng.sample(WORDS, level.words)
-        initials = {word[0] for word in drawn}
-        if (len(initials) == len(drawn)) == level.distinct and drawn != sorted(drawn):
+        drawn = rng.sample(WORDS if level.kind == "words" else [str(number) for number in range(10, 100)], level.count)
+        if drawn != sorted(drawn):
             return drawn
 
 
+def prompt(level: Level, drawn: list[str]) -> str:
+    """The task as it is put."""
+    if level.kind == "words":
+        return f"Sort this list of words alphabetically: [{', '.join(drawn)}]"
+    return f"Sort these numbers from the smallest to the largest: {', '.join(drawn)}."
+
+
 def tasks() -> list[Task]:
-    """Both splits; no two tasks have the same words."""
+    """Both splits; no two tasks have the same items."""
     made: list[Task] = []
     seen: set[frozenset[str]] = set()
     for split in ("dev", "heldout"):
@@ -62,7 +73,7 @@ def tasks() -> list[Task]:
                         id=f"{split}-{level.name}-{number:02d}",
                         family="sorting",
                         split=split,
-                        prompt=f"Sort these words alphabetically: {', '.join(drawn)}.",
+                        prompt=prompt(level, drawn),
                         answer_format="line",
                         reference=[*sorted(drawn)],
                         ground_truth="exact",
