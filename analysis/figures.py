@@ -69,13 +69,16 @@ def frontier(arms: dict[str, Any]) -> Figure | None:
         return None
     figure = Figure(figsize=(8.2, 3.2), layout="constrained")
     axes = figure.add_subplot()
-    for name, arm in sorted(shown.items()):
+    for place, (name, arm) in enumerate(sorted(shown.items())):
         tokens, rate = arm["usage"]["tokens_out"][0] / arm["trials"], 100 * arm["rate"]
         axes.plot([tokens], [rate], marker="o", color=BLUE, markersize=6)
-        axes.annotate(f" {name} ({arm['solved']}/{arm['checked']})", (tokens, rate), fontsize=8, va="bottom")
+        text = f"{name} ({arm['solved']}/{arm['checked']})"
+        # Above and below in turn, so that arms of one rate do not write over each other.
+        offset = (4, 4 if place % 2 else -11)
+        axes.annotate(text, (tokens, rate), xytext=offset, textcoords="offset points", fontsize=8)
     axes.set_xlabel("output tokens a trial, known part", fontsize=8)
     axes.set_ylabel("checked trials solved, %", fontsize=8)
-    axes.set_ylim(-4, 108)
+    axes.set_ylim(-14, 112)
     axes.set_xlim(left=0)
     axes.margins(x=0.2)
     axes.tick_params(labelsize=8)
