@@ -13,6 +13,9 @@ from harness.canonical import seed_of
 from harness.errors import AskError, ContractError, Symptom
 from harness.records import Answer, Ask, Format, Message, Question, Record, Reply, Step
 
+FORMAT_CHARACTERS = 60
+"""Of a format instruction, about."""
+
 Rule = Callable[[dict[str, JsonValue]], str | None]
 """Reads a reply's object; returns the name of the rule that it breaks, or None."""
 Arms = Mapping[str, "Arm"]
@@ -113,6 +116,11 @@ def task_text(question: Question) -> str:
     if question.constraints is not None:
         parts.append("Constraints:\n{{constraints}}")
     return "\n\n".join(parts)
+
+
+def size(*names: str) -> int:
+    """Characters of a prompt made of these templates, the task's own text apart: for forecasts."""
+    return sum(len(prompts.load(name)) for name in names) + FORMAT_CHARACTERS
 
 
 def task_labels(question: Question) -> tuple[str, ...]:

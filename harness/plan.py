@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from harness import canonical
+from harness import canonical, prompts
 from harness.canonical import seed_of
 from harness.records import Pair, Trial
 from harness.stored import Plan
@@ -20,8 +20,6 @@ PROMPT_SPEED = 112.0
 REPLY_SPEED = 23.0
 """Generated tokens a second of the same."""
 CHARACTERS_PER_TOKEN = 4.0
-JUDGE_TEMPLATE = 900
-"""Characters of the judge's own text, about."""
 FILL = 0.5
 """Share of its token cap that a reply takes on average; the forecast's middle figure."""
 
@@ -188,10 +186,11 @@ def _judge_forecast(loaded: Loaded, name: str, pairs: list[Pair], models: int, j
     spec = loaded.study.judges[judge]
     cap = spec.max_tokens or loaded.study.models[spec.models[0]].max_tokens
     reply = 1 if spec.method == "logprobs" else cap
+    template = len(prompts.load(f"judge_{spec.method}"))
     tokens = [0.0, 0.0, 0.0]
     for pair in pairs:
         for i, share in enumerate((0.3, FILL, 1.0)):
-            tokens[i] += 2 * models * (JUDGE_TEMPLATE + _length(loaded, pair) * share) / CHARACTERS_PER_TOKEN
+            tokens[i] += 2 * models * (template + _length(loaded, pair) * share) / CHARACTERS_PER_TOKEN
     count = 2 * models * len(pairs)
     most = count if spec.method == "logprobs" else 2 * count
     return Forecast(

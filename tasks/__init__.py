@@ -79,22 +79,27 @@ def draw(tasks: Sequence[Task], count: int, seed: int, name: str) -> list[Task]:
     Raises:
         StudyError: there are fewer than `count`.
     """
-    return _smallest(tasks, count, seed, name)
+    return _by_id(_ranked(tasks, seed, name), count, name)
 
 
 def draw_pairs(pairs: Sequence[LabelledPair], count: int, seed: int, name: str) -> list[LabelledPair]:
-    """The same for labelled pairs.
+    """A stratified sample of labelled pairs, by id: the strata take turns, each in the order of its pairs' hashes.
 
     Raises:
         StudyError: there are fewer than `count`.
     """
-    return _smallest(pairs, count, seed, name)
+    ranked = _ranked(pairs, seed, name)
+    turn = {pair.id: sum(one.stratum == pair.stratum for one in ranked[:place]) for place, pair in enumerate(ranked)}
+    return _by_id(sorted(ranked, key=lambda pair: (turn[pair.id], pair.stratum)), count, name)
 
 
-def _smallest(lines: Sequence[_Line], count: int, seed: int, name: str) -> list[_Line]:
-    if not 0 <= count <= len(lines):
-        raise StudyError(f"{name}: a sample of {count} was asked for, and there are {len(lines)}")
-    ranked = sorted(lines, key=lambda line: (seed_of(seed, name, line.id), line.id))
+def _ranked(lines: Sequence[_Line], seed: int, name: str) -> list[_Line]:
+    return sorted(lines, key=lambda line: (seed_of(seed, name, line.id), line.id))
+
+
+def _by_id(ranked: list[_Line], count: int, name: str) -> list[_Line]:
+    if not 0 <= count <= len(ranked):
+        raise StudyError(f"{name}: a sample of {count} was asked for, and there are {len(ranked)}")
     return sorted(ranked[:count], key=lambda line: line.id)
 
 

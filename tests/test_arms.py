@@ -72,7 +72,7 @@ def test_a_perfect_solver_solves_everything(tmp_path: Path, kind: str) -> None:
 def test_every_arm_runs_on_every_format(tmp_path: Path, kind: str, family: str) -> None:
     """JSON, line and free text come through every arm."""
     arm = {**ALL_ARMS[kind], "pools": [family]}
-    if kind == "repair" and family == "advice":
+    if kind == "repair" and family in ("advice", "sorting"):
         with pytest.raises(StudyError, match="visible check"):
             one_arm(tmp_path, arm, pools=[{"family": family, "sample": 2}])
         return
@@ -550,9 +550,9 @@ def chain_reply(role: str) -> dict[str, Any]:
 
 BREACHES: list[tuple[str, dict[str, Any], str]] = [
     ("premise", {"suspicion": ""}, "no_suspicion_named"),
-    ("premise", {"verdict": "MAYBE"}, "one_verdict_of_two"),
-    ("premise", {"verdict": "SUSPECT"}, "suspect_needs_a_known_defect"),
-    ("premise", {"verdict": "SUSPECT", "defect": "loaded"}, "suspect_needs_reason_and_rewording"),
+    ("premise", {"found": {"verdict": "MAYBE"}}, "one_verdict_of_two"),
+    ("premise", {"found": {"verdict": "SUSPECT"}}, "suspect_needs_a_known_defect"),
+    ("premise", {"found": {"verdict": "SUSPECT", "defect": "loaded"}}, "suspect_needs_reason_and_rewording"),
     ("generator", {"claims": []}, "claims_are_numbered"),
     (
         "generator",
@@ -641,7 +641,9 @@ def test_a_broken_contract_gets_one_fresh_conversation_that_does_not_show_the_re
 
 def test_a_suspect_premise_halts_where_the_study_says_so() -> None:
     """Halted is an outcome without an answer; forced goes on and keeps the verdict."""
-    suspect = chain_reply("premise") | {"verdict": "SUSPECT", "defect": "loaded", "reason": "r", "rewording": "w"}
+    suspect = chain_reply("premise") | {
+        "found": {"verdict": "SUSPECT", "defect": "loaded", "reason": "r", "rewording": "w"}
+    }
     replies: dict[str, str | Exception] = {
         r: json.dumps(chain_reply(r)) for r in made("chain", seat_models=["m"]).ROLES
     }

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, JsonValue
 
 from harness import prompts
-from harness.asking import Arm, Arms, ask_schema, closed, said, task_labels, task_text, user
+from harness.asking import Arm, Arms, ask_schema, closed, said, size, task_labels, task_text, user
 from harness.errors import AskError
 from harness.records import Answer, Ask, Candidate, Question, Step
 
@@ -96,7 +96,7 @@ class BestOfK(Arm):
     def steps(self, arms: Arms) -> tuple[Step, ...]:
         judged = (Step(role="selector", low=0, high=1, sees=self.k),) if self.selector == "judge" else ()
         if self.inner is None:
-            return (Step(role="solver", low=self.k, high=self.k, prompt_chars=80), *judged)
+            return (Step(role="solver", low=self.k, high=self.k, prompt_chars=size("single")), *judged)
         inner = arms[self.inner].steps(arms)
         return (
             *(

@@ -26,6 +26,7 @@ from harness.asking import (
     example_answer,
     said,
     seat_seed,
+    size,
     task_labels,
     task_text,
     user,
@@ -67,8 +68,9 @@ class Chain(Arm):
         format = question.answer_format
         heard: dict[str, Told] = {}
         premise = await self._role(ask, question, heard, "premise", contracts.premise_schema(), contracts.premise_rule)
-        if self.on_suspect == "halt" and said(premise, "verdict") == "SUSPECT":
-            raise TrialError(Cause.halted, f"the premise is suspect: {said(premise, 'defect')}", {"premise": premise})
+        found = contracts.finding(premise)
+        if self.on_suspect == "halt" and said(found, "verdict") == "SUSPECT":
+            raise TrialError(Cause.halted, f"the premise is suspect: {said(found, 'defect')}", {"premise": premise})
         schema = contracts.generator_schema(self.claims, answer_field(format))
         paper = await self._role(ask, question, heard, "generator", schema, contracts.generator_rule)
         claims = contracts.table(paper, "claims")
@@ -122,16 +124,16 @@ class Chain(Arm):
 
     def steps(self, arms: Arms) -> tuple[Step, ...]:
         halts = self.on_suspect == "halt"
-        sizes = {
-            "premise": (400, 0),
-            "generator": (400, 1),
-            "compressor": (350, 1),
-            "attacker": (450, 2),
-            "synthesiser": (500, 4),
-        }
+        replies = {"premise": 0, "generator": 1, "compressor": 1, "attacker": 2, "synthesiser": 4}
         return tuple(
-            Step(role=role, low=0 if halts and role != "premise" else 1, high=1, prompt_chars=size, sees=sees)
-            for role, (size, sees) in sizes.items()
+            Step(
+                role=role,
+                low=int(not halts or role == "premise"),
+                high=1,
+                prompt_chars=size(f"chain_{role}"),
+                sees=sees,
+            )
+            for role, sees in replies.items()
         )
 
     def models_of_roles(self) -> dict[str, str]:
@@ -181,7 +183,7 @@ class Chain(Arm):
         value = example_answer(answer)
         claim: JsonValue = {"text": "it follows", "load_bearing": True, "evidence": "derived"}
         replies: dict[str, dict[str, JsonValue]] = {
-            "premise": {"suspicion": "none found", "verdict": "WELL-POSED"},
+            "premise": {"suspicion": "none found", "found": {"verdict": "WELL-POSED"}},
             "generator": {"claims": {"C-1": claim}, "weakest": "the last step", "answer": value},
             "compressor": {"map": {"C-1": {"gist": "it follows", "load_bearing": True}}, "attack_vector": ["C-1"]},
             "attacker": {
@@ -203,7 +205,7 @@ def _detail(
     heard: dict[str, Told], premise: contracts.Data, attack: contracts.Data, final: contracts.Data
 ) -> dict[str, JsonValue]:
     return {
-        "premise": said(premise, "verdict"),
+        "premise": said(contracts.finding(premise), "verdict"),
         "outcomes": {one: said(entry, "outcome") for one, entry in contracts.table(attack, "outcomes").items()},
         "off_vector": said(attack, "off_vector"),
         "ledger": final.get("ledger"),

@@ -14,7 +14,7 @@ OUTCOMES = ("BROKEN", "WEAKENED", "SURVIVES")
 NO_FINDING = "NO_OFF_VECTOR_FINDING"
 OFF_VECTOR = "OFF-VECTOR"
 MOST_TARGETS = 5
-SHORT = text_field(140)
+SHORT = text_field(100)
 FLAG: JsonValue = {"type": "boolean"}
 Data = dict[str, JsonValue]
 
@@ -38,22 +38,20 @@ def _whole(data: Data, key: str) -> bool:
 
 
 def premise_schema() -> Data:
-    """Premise check: a suspicion first, then the verdict; a defect with it where there is one."""
-    properties: Data = {
-        "suspicion": SHORT,
-        "verdict": _enum("WELL-POSED", "SUSPECT"),
-        "defect": _enum(*DEFECTS),
-        "reason": SHORT,
-        "rewording": SHORT,
-    }
-    return closed(properties, ["suspicion", "verdict"])
+    """Premise check: a suspicion first, then what was found: well posed, or suspect with a defect, a reason and a rewording."""
+    suspect: Data = {"verdict": _enum("SUSPECT"), "defect": _enum(*DEFECTS), "reason": SHORT, "rewording": SHORT}
+    found: JsonValue = {"anyOf": [closed({"verdict": _enum("WELL-POSED")}), closed(suspect)]}
+    return closed({"suspicion": SHORT, "found": found})
 
 
 def generator_schema(most: int, answer: JsonValue) -> Data:
-    """Generator: one to `most` numbered claims, the weakest point, and the answer."""
+    """Generator: one to `most` numbered claims, the first one load-bearing, the weakest point, and the answer."""
     claim = closed({"text": SHORT, "load_bearing": FLAG, "evidence": _enum(*EVIDENCE)})
+    first = closed({"text": SHORT, "load_bearing": {"type": "boolean", "enum": [True]}, "evidence": _enum(*EVIDENCE)})
     ids = [f"C-{n}" for n in range(1, most + 1)]
-    return closed({"claims": closed(dict.fromkeys(ids, claim), ids[:1]), "weakest": SHORT, "answer": answer})
+    held: Data = dict.fromkeys(ids, claim)
+    held[ids[0]] = first
+    return closed({"claims": closed(held, ids[:1]), "weakest": SHORT, "answer": answer})
 
 
 def compressor_schema(ids: list[str]) -> Data:
@@ -86,13 +84,20 @@ def premise_rule(data: Data) -> str | None:
     """Exactly one verdict; a suspicion named before it; SUSPECT with one defect, reason and rewording."""
     if not said(data, "suspicion"):
         return "no_suspicion_named"
-    if said(data, "verdict") not in ("WELL-POSED", "SUSPECT"):
+    found = finding(data)
+    if said(found, "verdict") not in ("WELL-POSED", "SUSPECT"):
         return "one_verdict_of_two"
-    if said(data, "verdict") == "WELL-POSED":
+    if said(found, "verdict") == "WELL-POSED":
         return None
-    if said(data, "defect") not in DEFECTS:
+    if said(found, "defect") not in DEFECTS:
         return "suspect_needs_a_known_defect"
-    return None if said(data, "reason") and said(data, "rewording") else "suspect_needs_reason_and_rewording"
+    return None if said(found, "reason") and said(found, "rewording") else "suspect_needs_reason_and_rewording"
+
+
+def finding(data: Data) -> Data:
+    """What the premise check found, as an object."""
+    value = data.get("found")
+    return value if isinstance(value, dict) else {}
 
 
 def generator_rule(data: Data) -> str | None:

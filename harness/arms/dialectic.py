@@ -25,6 +25,7 @@ from harness.asking import (
     example_answer,
     object_of,
     said,
+    size,
     task_labels,
     task_text,
     text_field,
@@ -69,10 +70,10 @@ class Dialectic(Arm):
     def steps(self, arms: Arms) -> tuple[Step, ...]:
         low, high = bounds(self.rules())
         return (
-            Step(role="proposer", low=1, high=1, prompt_chars=400),
-            Step(role="reviewer", low=low - 1, high=2, prompt_chars=500, sees=1),
-            Step(role="reviewer", low=0, high=(high - 3 + 1) // 2, prompt_chars=700, sees=4),
-            Step(role="proposer", low=0, high=(high - 3) // 2, prompt_chars=700, sees=3),
+            Step(role="proposer", low=1, high=1, prompt_chars=size("dialectic_thesis")),
+            Step(role="reviewer", low=low - 1, high=2, prompt_chars=size("dialectic_antithesis"), sees=1),
+            Step(role="reviewer", low=0, high=(high - 3 + 1) // 2, prompt_chars=size("dialectic_verdict"), sees=4),
+            Step(role="proposer", low=0, high=(high - 3) // 2, prompt_chars=size("dialectic_reply"), sees=3),
         )
 
     def calls(self, arms: Arms) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, JsonValue
 
 from harness import prompts
-from harness.asking import Arm, Arms, task_labels, task_text, user
+from harness.asking import Arm, Arms, size, task_labels, task_text, user
 from harness.errors import AskError, Cause, TrialError
 from harness.records import Answer, Ask, Question, Step
 
@@ -86,10 +86,10 @@ class Reflection(Arm):
     def steps(self, arms: Arms) -> tuple[Step, ...]:
         many, fewest = len(self.angles), min(self.min_findings, len(self.angles))
         return (
-            Step(role="gather", low=many, high=many, prompt_chars=200),
-            Step(role="frame", low=1, high=1, prompt_chars=150, sees=many),
-            Step(role="critique", low=fewest, high=many, prompt_chars=200, sees=2),
-            Step(role="synthesise", low=1, high=1, prompt_chars=300, sees=2 * many),
+            Step(role="gather", low=many, high=many, prompt_chars=size("reflection_gather")),
+            Step(role="frame", low=1, high=1, prompt_chars=size("reflection_frame"), sees=many),
+            Step(role="critique", low=fewest, high=many, prompt_chars=size("reflection_critique"), sees=2),
+            Step(role="synthesise", low=1, high=1, prompt_chars=size("reflection_synthesise"), sees=2 * many),
         )
 
     def models_of_roles(self) -> dict[str, str]:

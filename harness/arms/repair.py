@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from harness import prompts
-from harness.asking import Arm, Arms, task_labels, task_text, user
+from harness.asking import Arm, Arms, size, task_labels, task_text, user
 from harness.records import Answer, Ask, Candidate, Checked, Question, Reply, Step
 
 
@@ -68,9 +68,9 @@ class Repair(Arm):
         return await ask(f"attempt/{number}", role, user(text), sees=(*sees, *labels), bucket="deliberation")
 
     def steps(self, arms: Arms) -> tuple[Step, ...]:
-        first = Step(role="solver", low=1, high=1, prompt_chars=80)
+        first = Step(role="solver", low=1, high=1, prompt_chars=size("single"))
         later = [
-            Step(role="solver", low=0, high=1, prompt_chars=250, sees=number - 1)
+            Step(role="solver", low=0, high=1, prompt_chars=size("repair"), sees=number - 1)
             for number in range(2, self.max_attempts + 1)
         ]
         return (first, *later)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from harness import prompts
-from harness.asking import Arm, Arms, task_labels, task_text, user
+from harness.asking import Arm, Arms, size, task_labels, task_text, user
 from harness.records import Answer, Ask, Question, Step
 
 
@@ -22,7 +22,7 @@ class Single(Arm):
         return Answer(text=reply.text, finish=reply.finish)
 
     def steps(self, arms: Arms) -> tuple[Step, ...]:
-        return (Step(role="solver", low=1, high=1, prompt_chars=80),)
+        return (Step(role="solver", low=1, high=1, prompt_chars=size("single")),)
 
     def prompt_names(self) -> tuple[str, ...]:
         return ("single",)

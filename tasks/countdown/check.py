@@ -11,7 +11,10 @@ import operator
 import random
 import re
 from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
+
+from pydantic import JsonValue
 
 from harness.reading import read
 from harness.records import Checked, Format, Question, Reading, Task
@@ -65,14 +68,14 @@ def wrong(task: Task, rng: random.Random) -> str:
             return f"Answer: {text}"
 
 
-def _given(given: dict[str, object]) -> tuple[list[int], int]:
+def _given(given: Mapping[str, JsonValue]) -> tuple[list[int], int]:
     numbers, target = given["numbers"], given["target"]
     assert isinstance(numbers, list)
     assert isinstance(target, int)
-    return numbers, target
+    return [number for number in numbers if isinstance(number, int)], target
 
 
-def _judge(given: dict[str, object], value: str | None) -> Checked:
+def _judge(given: Mapping[str, JsonValue], value: str | None) -> Checked:
     numbers, target = _given(given)
     fault = _fault(numbers, target, value)
     return Checked(passed=fault is None, feedback=fault or "It reaches the target with the given numbers.")

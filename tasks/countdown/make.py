@@ -1,17 +1,18 @@
-"""Make tasks.jsonl: `python tasks/countdown/make.py`. Seeded; the same file comes out every time."""
+"""Make tasks.jsonl: `python -m tasks.countdown.make`. Seeded; the same file comes out every time."""
 
 from __future__ import annotations
 
 import random
-from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from harness.canonical import canonical, seed_of
+from harness.canonical import seed_of
 from harness.records import Task
+from tasks.making import write
 
 SEED = 20261201
 PER_LEVEL = 12
 """Tasks of each level in each split."""
+SPLITS: tuple[Literal["dev", "heldout"], ...] = ("dev", "heldout")
 
 
 class Level(NamedTuple):
@@ -45,11 +46,11 @@ def instance(rng: random.Random, level: Level) -> tuple[list[int], int, str]:
     return numbers, target, text
 
 
-def tasks() -> list[Task]:
+def make() -> list[Task]:
     """Both splits; no two tasks have the same numbers and target."""
     made: list[Task] = []
     seen: set[tuple[tuple[int, ...], int]] = set()
-    for split in ("dev", "heldout"):
+    for split in SPLITS:
         for level in LEVELS:
             number = 0
             rng = random.Random(seed_of(SEED, split, level.name))
@@ -76,10 +77,5 @@ def tasks() -> list[Task]:
     return made
 
 
-def data() -> bytes:
-    """The file's bytes."""
-    return b"".join(canonical(task.model_dump(mode="json", exclude_none=True)) + b"\n" for task in tasks())
-
-
 if __name__ == "__main__":
-    Path(__file__).with_name("tasks.jsonl").write_bytes(data())
+    write(__file__, "tasks.jsonl", make())

@@ -88,7 +88,7 @@ def _is_number(value: JsonValue) -> bool:
 
 FORMS: dict[str, tuple[str, Callable[[JsonValue], bool]]] = {
     "text": ("a string that is not empty", lambda value: isinstance(value, str) and bool(value.strip())),
-    "integer": ("an integer", lambda value: _is_number(value) and value == int(value)),  # type: ignore[arg-type, call-overload]
+    "integer": ("an integer", lambda value: _is_number(value) and float(str(value)).is_integer()),
     "number": ("a number", _is_number),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "date": ("a string YYYY-MM-DD", _is_date),

@@ -1,4 +1,4 @@
-"""Make tasks.jsonl: `python tasks/extraction/make.py`. Seeded; the same file comes out every time.
+"""Make tasks.jsonl: `python -m tasks.extraction.make`. Seeded; the same file comes out every time.
 
 Five kinds of notice with four wordings each; two wordings of a kind belong to dev, two to heldout. The tasks of one wording
 share a cluster. A notice holds values that were changed, dates and times in other forms than asked for, and numbers that
@@ -10,14 +10,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from harness.canonical import canonical, seed_of
+from harness.canonical import seed_of
 from harness.records import Task
 from tasks.extraction.check import words
+from tasks.making import write
 
 SEED = 20261203
 PER_WORDING = 4
@@ -215,7 +215,7 @@ def prompt(kind: Kind, notice: str) -> str:
     return f"Fill in the fields from this notice.\n\nNotice: {notice}\n\nFields:\n{fields}"
 
 
-def tasks() -> list[Task]:
+def make() -> list[Task]:
     """Both splits; no two notices are the same."""
     made: list[Task] = []
     seen: set[str] = set()
@@ -246,10 +246,5 @@ def tasks() -> list[Task]:
     return made
 
 
-def data() -> bytes:
-    """The file's bytes."""
-    return b"".join(canonical(task.model_dump(mode="json", exclude_none=True)) + b"\n" for task in tasks())
-
-
 if __name__ == "__main__":
-    Path(__file__).with_name("tasks.jsonl").write_bytes(data())
+    write(__file__, "tasks.jsonl", make())

@@ -1,17 +1,18 @@
-"""Make tasks.jsonl: `python tasks/sorting/make.py`. Seeded; the same file comes out every time."""
+"""Make tasks.jsonl: `python -m tasks.sorting.make`. Seeded; the same file comes out every time."""
 
 from __future__ import annotations
 
 import random
-from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from harness.canonical import canonical, seed_of
+from harness.canonical import seed_of
 from harness.records import Task
+from tasks.making import write
 
 SEED = 20261202
 PER_LEVEL = 12
 """Tasks of each level in each split."""
+SPLITS: tuple[Literal["dev", "heldout"], ...] = ("dev", "heldout")
 
 WORDS = (
     "anchor apple arrow autumn badge bakery basket bridge butter cabin candle carpet castle cellar cherry copper cotton "
@@ -28,7 +29,7 @@ class Level(NamedTuple):
 
     name: str
     kind: str
-    count: int
+    size: int
 
 
 LEVELS = (
@@ -42,7 +43,7 @@ LEVELS = (
 def instance(rng: random.Random, level: Level) -> list[str]:
     """Items out of order."""
     while True:
-        drawn = rng.sample(WORDS if level.kind == "words" else [str(number) for number in range(10, 100)], level.count)
+        drawn = rng.sample(WORDS if level.kind == "words" else [str(number) for number in range(10, 100)], level.size)
         if drawn != sorted(drawn):
             return drawn
 
@@ -54,11 +55,11 @@ def prompt(level: Level, drawn: list[str]) -> str:
     return f"Sort these numbers from the smallest to the largest: {', '.join(drawn)}."
 
 
-def tasks() -> list[Task]:
+def make() -> list[Task]:
     """Both splits; no two tasks have the same items."""
     made: list[Task] = []
     seen: set[frozenset[str]] = set()
-    for split in ("dev", "heldout"):
+    for split in SPLITS:
         for level in LEVELS:
             rng = random.Random(seed_of(SEED, split, level.name))
             number = 0
@@ -82,10 +83,5 @@ def tasks() -> list[Task]:
     return made
 
 
-def data() -> bytes:
-    """The file's bytes."""
-    return b"".join(canonical(task.model_dump(mode="json", exclude_none=True)) + b"\n" for task in tasks())
-
-
 if __name__ == "__main__":
-    Path(__file__).with_name("tasks.jsonl").write_bytes(data())
+    write(__file__, "tasks.jsonl", make())
