@@ -580,7 +580,7 @@ BREACHES: list[tuple[str, dict[str, Any], str]] = [
     ("compressor", {"map": {}}, "a_claim_is_missing"),
     ("compressor", {"map": {"C-1": {"load_bearing": True}, "C-2": {"load_bearing": True}}}, "a_new_claim"),
     ("compressor", {"map": {"C-1": {"load_bearing": 1}}}, "load_bearing_is_true_or_false"),
-    ("compressor", {"attack_vector": []}, "one_to_five_targets"),
+    ("compressor", {"attack_vector": []}, "too_few_or_too_many_targets"),
     ("compressor", {"attack_vector": ["C-1", "C-1"]}, "a_target_twice"),
     ("compressor", {"attack_vector": ["C-7"]}, "a_target_that_does_not_exist"),
     ("attacker", {"outcomes": {}}, "a_target_without_an_outcome"),

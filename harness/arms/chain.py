@@ -61,6 +61,8 @@ class Chain(Arm):
     """What follows when the premise check says SUSPECT."""
     claims: int = Field(3, ge=1, le=12)
     """Most claims of the paper."""
+    targets: int = Field(5, ge=1, le=5)
+    """Most claims that are attacked."""
     allow_reduced_independence: str | None = None
     """Why generator and critics may be of one family; printed by the report."""
 
@@ -74,8 +76,8 @@ class Chain(Arm):
         schema = contracts.generator_schema(self.claims, answer_field(format))
         paper = await self._role(ask, question, heard, "generator", schema, contracts.generator_rule)
         claims = contracts.table(paper, "claims")
-        schema = contracts.compressor_schema(list(claims))
-        rule: Rule = lambda data: contracts.compressor_rule(data, claims)  # noqa: E731 - a rule is a value here
+        schema = contracts.compressor_schema(list(claims), self.targets)
+        rule: Rule = lambda data: contracts.compressor_rule(data, claims, self.targets)  # noqa: E731 - a rule is a value here
         targets = contracts.vector(await self._role(ask, question, heard, "compressor", schema, rule))
         schema = contracts.attacker_schema(targets)
         rule = lambda data: contracts.attacker_rule(data, targets)  # noqa: E731

@@ -13,8 +13,7 @@ EVIDENCE = ("given", "derived", "recalled", "guessed")
 OUTCOMES = ("BROKEN", "WEAKENED", "SURVIVES")
 NO_FINDING = "NO_OFF_VECTOR_FINDING"
 OFF_VECTOR = "OFF-VECTOR"
-MOST_TARGETS = 5
-SHORT = text_field(100)
+SHORT = text_field(90)
 FLAG: JsonValue = {"type": "boolean"}
 Data = dict[str, JsonValue]
 
@@ -54,10 +53,10 @@ def generator_schema(most: int, answer: JsonValue) -> Data:
     return closed({"claims": closed(held, ids[:1]), "weakest": SHORT, "answer": answer})
 
 
-def compressor_schema(ids: list[str]) -> Data:
-    """Compressor: every id kept, and one to five targets."""
-    entry = closed({"gist": text_field(80), "load_bearing": FLAG})
-    vector: JsonValue = {"type": "array", "items": _enum(*ids), "minItems": 1, "maxItems": min(MOST_TARGETS, len(ids))}
+def compressor_schema(ids: list[str], most: int) -> Data:
+    """Compressor: every id kept, and one to `most` targets."""
+    entry = closed({"gist": text_field(60), "load_bearing": FLAG})
+    vector: JsonValue = {"type": "array", "items": _enum(*ids), "minItems": 1, "maxItems": min(most, len(ids))}
     return closed({"map": closed(dict.fromkeys(ids, entry)), "attack_vector": vector})
 
 
@@ -71,7 +70,7 @@ def attacker_schema(targets: list[str]) -> Data:
 
 def synthesiser_schema(due: list[str], answer: JsonValue) -> Data:
     """Synthesiser: the ledger over everything that is due, then answer, confidence, and what would change it."""
-    entry = closed({"status": _enum("resolved", "unresolved"), "grounds": text_field(100)})
+    entry = closed({"status": _enum("resolved", "unresolved"), "grounds": text_field(70)})
     ledger: JsonValue = closed(dict.fromkeys(due, entry)) if due else _enum("none")
     confidence = _enum("high", "medium", "low")
     return closed({"ledger": ledger, "answer": answer, "confidence": confidence, "would_change": SHORT})
@@ -121,8 +120,8 @@ def generator_rule(data: Data) -> str | None:
     return None if data.get("answer") else "no_answer"
 
 
-def compressor_rule(data: Data, claims: dict[str, Data]) -> str | None:
-    """Every id unchanged, none new; one to five targets that exist, once each, a load-bearing one among them."""
+def compressor_rule(data: Data, claims: dict[str, Data], most: int) -> str | None:
+    """Every id unchanged, none new; one to `most` targets that exist, once each, a load-bearing one among them."""
     mapped = table(data, "map")
     if set(claims) - set(mapped):
         return "a_claim_is_missing"
@@ -131,8 +130,8 @@ def compressor_rule(data: Data, claims: dict[str, Data]) -> str | None:
     if not all(isinstance(entry.get("load_bearing"), bool) for entry in mapped.values()):
         return "load_bearing_is_true_or_false"
     targets = vector(data)
-    if not 1 <= len(targets) <= MOST_TARGETS:
-        return "one_to_five_targets"
+    if not 1 <= len(targets) <= most:
+        return "too_few_or_too_many_targets"
     if len(set(targets)) < len(targets):
         return "a_target_twice"
     if set(targets) - set(claims):

@@ -111,14 +111,14 @@ def fits(value: JsonValue, form: str) -> bool:
 
 
 def same(found: JsonValue, expected: JsonValue) -> bool:
-    """Equal values: numbers by value, texts apart from case, runs of blanks and a closing full stop."""
+    """Equal values: numbers by value, texts apart from case, blanks, a leading article and a closing full stop."""
     if isinstance(found, str) and isinstance(expected, str):
         return _plain(found) == _plain(expected)
     return isinstance(found, bool) == isinstance(expected, bool) and found == expected
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.casefold().split()).removesuffix(".")
+    return re.sub(r"^(?:the|an?) (?=.)", "", " ".join(text.casefold().split()).removesuffix("."))
 
 
 def _forms(given: Fields) -> dict[str, str]:

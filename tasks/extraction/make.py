@@ -99,8 +99,8 @@ def meeting(rng: random.Random, wording: int) -> Drawn:
     notice = (
         f"The {title} on {_spoken(day)} starts at {_clock(hour, minute)} in room {room}. {people} people have signed up.",
         f"Room {old_room} is taken, so the {title} ({people} guests) moves to room {room}: {_american(day)}, "
-        f"{_clock(hour, minute)}.",
-        f"Reminder: {title}, room {room}, {_american(day)}, {_clock(hour, minute)}. We expect {people} people.",
+        f"{hour:02d}:{minute:02d}.",
+        f"Reminder: {title}, room {room}, {_american(day)}, {hour:02d}:{minute:02d}. We expect {people} people.",
         f"The {title} of {_spoken(day)} was set for {_clock(old_hour, 0)}; it now begins at {_clock(hour, minute)}. "
         f"Room {room}, {people} chairs.",
     )[wording]
@@ -114,7 +114,7 @@ def invoice(rng: random.Random, wording: int) -> Drawn:
     total = goods + shipping
     notice = (
         f"Invoice {number} from {supplier}. Amount due: {total} euros, by {_spoken(day)}.",
-        f"{supplier} sends bill {number}: goods {goods} euros, shipping {shipping} euros, {total} euros in total. "
+        f"{supplier} sends bill {number}: {total} euros in total (goods {goods} euros, shipping {shipping} euros). "
         f"Please pay by {_american(day)}.",
         f"Bill {number}, {supplier}: please transfer {total} euros no later than {_american(day)}. "
         f"Our last bill of {goods} euros was paid, thank you.",
@@ -127,15 +127,14 @@ def lost(rng: random.Random, wording: int) -> Drawn:
     """Something lost or found."""
     thing, place = rng.choice(THINGS), rng.choice(PLACES)
     colour, other = rng.sample(COLOURS, 2)
-    found, phone = rng.random() < 0.5, f"{rng.randrange(200, 999)}-{rng.randrange(1000, 9999)}"
-    verb = "found" if found else "lost"
+    verb, phone = rng.choice(("lost", "found")), f"{rng.randrange(200, 999)}-{rng.randrange(1000, 9999)}"
     notice = (
-        f"{verb.capitalize()} near {place}: a {colour} {thing}. Call {phone}.",
+        f"{verb.capitalize()} at {place}: a {thing}, {colour}. Call {phone}.",
         f"On Tuesday I {verb} a {thing} at {place}. It is {colour}, not {other} as I wrote before. My number: {phone}.",
-        f"Has anybody asked? A {colour} {thing} was {verb} by {place}. Ring {phone} after six.",
-        f"To all: my friend in the {other} coat {verb} a {colour} {thing} at {place}; the phone number is {phone}.",
+        f"Has anybody asked? A {thing} in {colour} was {verb} at {place}. Ring {phone} after six.",
+        f"To all: my friend in the {other} coat {verb} a {thing} at {place}; it is {colour}. The phone number is {phone}.",
     )[wording]
-    return Drawn(notice, {"status": verb, "thing": thing, "colour": colour, "phone": phone})
+    return Drawn(notice, {"thing": thing, "colour": colour, "place": place, "phone": phone})
 
 
 def repair(rng: random.Random, wording: int) -> Drawn:
@@ -187,9 +186,9 @@ KINDS = (
     Kind(
         "lost",
         {
-            "status": ("lost|found", "what happened"),
             "thing": ("text", "one word"),
             "colour": ("text", "colour of the thing"),
+            "place": ("text", "where it was"),
             "phone": ("text", "phone number, as written"),
         },
         lost,

@@ -38,7 +38,7 @@ CONFIDENT = (
 )
 SENTENCES = (
     ("what do bees make", ("Bees make honey", "They make honey"), "Bees make very sweet honey"),
-    ("where do fish live", ("Fish inhabit water", "They need water"), "Fish live in water"),
+    ("what do fish breathe with", ("Fish use gills", "They use gills"), "Fish breathe with gills"),
     ("what does the sun give us", ("It gives light", "Light and warmth"), "The sun gives us light"),
     ("what do bakers bake", ("Bakers bake bread", "They bake bread"), "Bakers bake fresh bread"),
 )
