@@ -326,9 +326,9 @@ def _parse(path: Path) -> ast.Module:
     except OSError as error:
         raise StudyError(f"{path}: cannot be read ({error.strerror})") from None
     except SyntaxError as error:
-        raise StudyError(f"{path}:{error.lineno}: is not Python: {error.msg}") from None
+        raise StudyError(f"{path}:{error.lineno or 1}: is not Python: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise StudyError(f"{path}: is not Python: {error}") from None
+        raise StudyError(f"{path}:1: is not Python: {error}") from None
 
 
 def _execute(file: Path, files: tuple[Path, ...]) -> ModuleType:

@@ -73,7 +73,7 @@ def test_the_example_runs_on_the_embedded_model(tmp_path: Path) -> None:
     if weights.path("smollm2-135m") is None:
         pytest.skip("no weights of smollm2-135m in the cache: `fairtrial fetch smollm2-135m`")
     report = campaign(study_with(tmp_path, "embedded/smollm2-135m"))
-    assert "embedded/smollm2-135m" in report
+    assert r"served as smollm2-135m, family smollm" in report
 
 
 def test_every_command_and_session_is_in_the_readme() -> None:

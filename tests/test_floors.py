@@ -18,7 +18,7 @@ FLOORS: list[tuple[float, tuple[str, ...]]] = [
     (1, ("harness.journal", "harness.prompts", "harness.reading", "harness.models.*")),
     (1.5, ("harness.stored",)),
     (2, ("harness.models", "harness.asking", "tasks")),
-    (3, ("harness.arms.*",)),
+    (3, ("harness.arms.*", "tasks.making")),
     (4, ("harness.arms",)),
     (5, ("harness.study",)),
     (6, ("harness.freeze", "harness.plan", "harness.ask", "harness.progress")),

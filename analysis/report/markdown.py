@@ -46,6 +46,11 @@ def render(found: dict[str, Any], band: str) -> str:
         f"- fingerprint `{study['fingerprint']}`",
         f"- root `{run['root']}`, {'sealed' if run['sealed'] else 'open'}",
     ]
+    lines += [
+        f"- model {escape(name)}: {escape(model['name'])}, served as {escape(', '.join(found['usage']['served'][name]) or 'nothing')}, "
+        f"family {escape(model['family'] or 'unknown')}"
+        for name, model in study["models"].items()
+    ]
     lines += [f"- frozen {run['frozen_at']}, first call {run['first_call_at']}, sealed {run['sealed_at']}"]
     environment = run["environment"]
     state = {True: "with uncommitted changes", False: "clean", None: "unknown state"}[environment["dirty"]]

@@ -105,9 +105,13 @@ def test_too_few_tasks_pay_the_whole_price() -> None:
 def test_unresolved_pairs_take_the_smaller_level_and_the_larger_p() -> None:
     """Lower limit from all -1, upper from all +1; where the two versions point opposite ways, p is 1."""
     generator = np.random.default_rng(23)
-    low = generator.choice([-1.0, 0.0, 1.0], (16, 2), p=[0.1, 0.3, 0.6])
-    high = low.copy()
-    low[:2, 0], high[:2, 0] = -1.0, 1.0
+    same = generator.choice([-1.0, -1 / 3, 0.0, 1 / 3, 1.0], 16)
+    same[:4] = 1.0
+    high = np.column_stack(
+        [same, same]
+    )  # two claims that agree in full if the unresolved pairs were won, and pay little
+    low = high.copy()
+    low[:4, 0] = -1.0
     tasks = [f"t{i}" for i in range(16)]
     names = {"c0": 0, "c1": 1}
     found = simultaneous(
@@ -117,6 +121,7 @@ def test_unresolved_pairs_take_the_smaller_level_and_the_larger_p() -> None:
         columns_high={n: high[:, j] for n, j in names.items()},
     )
     apart = [together(low), together(high)]
+    assert apart[0]["c1"].level_used != apart[1]["c1"].level_used
     for name, j in names.items():
         assert found[name].level_used == max(one[name].level_used for one in apart)
         assert found[name].p_adjusted == max(one[name].p_adjusted for one in apart)
@@ -137,6 +142,14 @@ def test_clusters_flip_together() -> None:
     assert found.p_adjusted == sign_flip([1.0, 1.0, 1.0, 0.0])
     single = gaffke([1.0, 1.0, 1.0, 0.0], level=found.level_used)
     assert (found.interval.low, found.interval.high) == pytest.approx((single.low, single.high), abs=1e-10)
+    uneven = simultaneous({"x": [1.0, 1.0, -1.0]}, {"x": ["a", "b", "c"]}, {"x": 0.0}, clusters={"a": "k", "b": "k"})[
+        "x"
+    ]
+    assert uneven.p_adjusted == sign_flip([2.0, -1.0])
+    split = simultaneous({"x": [1.0, -1.0, 1.0]}, {"x": ["a", "b", "c"]}, {"x": 0.0}, clusters={"a": "k", "b": "k"})[
+        "x"
+    ]
+    assert split.p_adjusted == sign_flip([0.0, 1.0])
 
 
 def test_many_tasks_are_flipped_at_random_but_always_alike() -> None:
