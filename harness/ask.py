@@ -221,7 +221,7 @@ class Session:
                 reserved = self.purse.reserve(errand.model, errand.request)
             except StoppedError as error:
                 raise self.halt(str(error)) from None
-            started = self._start(errand)
+            started = self._start(errand, finished)
             clock = time.monotonic()
             cancelled: asyncio.CancelledError | None = None
             try:
@@ -234,7 +234,7 @@ class Session:
                 raise cancelled
             return call
 
-    def _start(self, errand: Errand) -> Started:
+    def _start(self, errand: Errand, finished: int) -> Started:
         key = (errand.owner, errand.purpose)
         attempt = self.started[key] + 1
         started = Started(
@@ -244,7 +244,8 @@ class Session:
             attempt=attempt,
             request_sha256=digest(errand.request),
             max_tokens=errand.request.max_tokens,
-            bucket="retry" if attempt > 1 and errand.bucket == "deliberation" else errand.bucket,
+            # A call that is asked again because its process was killed is no retry: nothing of it had failed.
+            bucket="retry" if finished and errand.bucket == "deliberation" else errand.bucket,
             model=errand.model,
             at=journal.now(),
         )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import Field, JsonValue
 
 from harness import prompts
 from harness.canonical import seed_of
-from harness.errors import AskError, ContractError, Symptom
+from harness.errors import AskError, ContractError, StoppedError, Symptom
 from harness.records import Answer, Ask, Format, Message, Question, Record, Reply, Step
 
 FORMAT_CHARACTERS = 60
@@ -19,6 +20,7 @@ FORMAT_CHARACTERS = 60
 Rule = Callable[[dict[str, JsonValue]], str | None]
 """Reads a reply's object; returns the name of the rule that it breaks, or None."""
 Arms = Mapping[str, "Arm"]
+T = TypeVar("T")
 
 
 class Arm(Record):
@@ -101,6 +103,29 @@ class Arm(Record):
     def example(self, purpose: str, role: str, answer: str) -> str:
         """A reply that keeps its contracts and carries `answer`: what a scripted model says in this role."""
         return answer
+
+
+async def together(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run steps that do not depend on each other at once, each to its end; results in the order given.
+
+    None is cancelled because another failed: what was paid for is kept, and two equal runs make the same calls.
+
+    Raises:
+        StoppedError: the run is stopping. Else the first failure in the order given.
+    """
+    failures: dict[int, Exception] = {}
+
+    async def to_its_end(place: int, step: Coroutine[Any, Any, T]) -> T | None:
+        try:
+            return await step
+        except Exception as error:  # raised again below, when the others have ended too
+            failures[place] = error
+            return None
+
+    results = await asyncio.gather(*(to_its_end(place, step) for place, step in enumerate(steps)))
+    if failures:
+        raise min(failures.items(), key=lambda one: (not isinstance(one[1], StoppedError), one[0]))[1]
+    return results  # type: ignore[return-value]  # without a failure each step gave its result
 
 
 def user(text: str) -> tuple[Message, ...]:

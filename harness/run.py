@@ -143,7 +143,11 @@ async def _workers(session: Session, jobs: list[Job], width: int) -> None:
         for job in queue:
             if session.stop is not None:
                 return
-            await job()
+            # A stop ends each worker by itself, so that the calls of the others come to their end.
+            try:
+                await job()
+            except StoppedError as error:
+                session.halt(str(error))
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from analysis import findings
 from harness import campaign, freeze, journal, stored
 from harness.errors import Cause, DriftError, FreezeError, LockedError, ResultsError, StoppedError
 from harness.records import Answered, Call, Failed, Note, Started, Use, Verdict
@@ -262,7 +263,7 @@ def end(process: subprocess.Popen[str]) -> str:
 
 
 def check_resumed(undisturbed: Run, resumed: Run) -> None:
-    """No finished call repeated, orphans marked, outcomes and verdicts as if nothing had happened."""
+    """No finished call repeated, orphans marked; outcomes, verdicts and findings as if nothing had happened."""
     assert resumed.log.sealed
     assert outcomes(resumed) == outcomes(undisturbed)
     assert verdicts(resumed) == verdicts(undisturbed)
@@ -272,7 +273,12 @@ def check_resumed(undisturbed: Run, resumed: Run) -> None:
     assert answered.keys() == {
         (e.owner, e.purpose) for e in undisturbed.log.entries if isinstance(e, Call) and e.fault is None
     }
+    one, other = (
+        findings.findings(run, findings.rules_for(run, None, exploratory=False)) for run in (undisturbed, resumed)
+    )
+    assert [name for name in one if one[name] != other[name]] == ["run"]
     orphans = {e.id for e in resumed.log.entries if isinstance(e, Started)} - {c.id for c in calls}
+    assert other["run"]["orphans"]["calls"] == len(orphans)
     marked = {e.subject for e in resumed.log.entries if isinstance(e, Note) and e.about == "orphan"}
     assert orphans == marked
 

@@ -6,14 +6,13 @@ Selectors: `plurality` of the read answers (ties: earliest), `first_valid`, `ver
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
 from harness import prompts
-from harness.asking import Arm, Arms, ask_schema, closed, said, size, task_labels, task_text, user
+from harness.asking import Arm, Arms, ask_schema, closed, said, size, task_labels, task_text, together, user
 from harness.errors import AskError
 from harness.records import Answer, Ask, Candidate, Question, Step
 
@@ -32,9 +31,7 @@ class BestOfK(Arm):
     """An arm of the study whose answers are the samples; None: a plain prompt."""
 
     async def __call__(self, question: Question, ask: Ask) -> Answer:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._sample(question, ask, number)) for number in range(1, self.k + 1)]
-        results = [task.result() for task in tasks]
+        results = await together(self._sample(question, ask, number) for number in range(1, self.k + 1))
         held = [(number, answer) for number, answer in enumerate(results, 1) if isinstance(answer, Answer)]
         lost: list[JsonValue] = [str(result) for result in results if isinstance(result, AskError)]
         if not held:

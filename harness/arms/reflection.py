@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
 from harness import prompts
-from harness.asking import Arm, Arms, size, task_labels, task_text, user
+from harness.asking import Arm, Arms, size, task_labels, task_text, together, user
 from harness.errors import AskError, Cause, TrialError
 from harness.records import Answer, Ask, Question, Step
 
@@ -64,9 +63,7 @@ class Reflection(Arm):
                 return error
             return f"gather/{number}"
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(number, angle)) for number, angle in enumerate(self.angles, 1)]
-        results = [task.result() for task in tasks]
+        results = await together(one(number, angle) for number, angle in enumerate(self.angles, 1))
         lost: dict[str, JsonValue] = {
             f"gather/{i}": str(result) for i, result in enumerate(results, 1) if isinstance(result, AskError)
         }
@@ -79,9 +76,7 @@ class Reflection(Arm):
             await ask(purpose, "critique", user(text), sees=("question", "frame", finding))
             return purpose
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(finding)) for finding in findings]
-        return [task.result() for task in tasks]
+        return await together(one(finding) for finding in findings)
 
     def steps(self, arms: Arms) -> tuple[Step, ...]:
         many, fewest = len(self.angles), min(self.min_findings, len(self.angles))

@@ -207,6 +207,14 @@ def test_bootstraps_agree_with_scipy(data: np.ndarray, method: str) -> None:
     assert found.high == pytest.approx(drawn.high, abs=step + 0.004)
 
 
+def test_symmetric_data_need_no_correction() -> None:
+    """No bias and no acceleration: BCa is the percentile interval, because ties with the mean count half."""
+    data = [1.0, 0.0, 0.0, -1.0]
+    corrected, plain = intervals.bca_bootstrap(data)[0], intervals.percentile_bootstrap(data)
+    assert corrected is not None
+    assert (corrected.low, corrected.high) == (plain.low, plain.high)
+
+
 def test_percentile_limits_are_the_quantiles_of_all_resamples() -> None:
     """Exact on the lattice: the smallest mean with 2.5 % at or below it, the largest with 2.5 % at or above."""
     data = [1.0, 0.0, 0.0, -1.0, 1.0]

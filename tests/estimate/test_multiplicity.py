@@ -105,13 +105,12 @@ def test_too_few_tasks_pay_the_whole_price() -> None:
 def test_unresolved_pairs_take_the_smaller_level_and_the_larger_p() -> None:
     """Lower limit from all -1, upper from all +1; where the two versions point opposite ways, p is 1."""
     generator = np.random.default_rng(23)
-    same = generator.choice([-1.0, -1 / 3, 0.0, 1 / 3, 1.0], 16)
-    same[:4] = 1.0
-    high = np.column_stack(
-        [same, same]
-    )  # two claims that agree in full if the unresolved pairs were won, and pay little
+    same = generator.choice([-1.0, -1 / 3, 0.0, 1 / 3, 1.0], 16, p=[0.05, 0.1, 0.2, 0.3, 0.35])
+    same[:3] = 1.0
+    # Won, the unresolved pairs make the two claims agree in full, and they pay little.
+    high = np.column_stack([same, same])
     low = high.copy()
-    low[:4, 0] = -1.0
+    low[:3, 0] = -1.0
     tasks = [f"t{i}" for i in range(16)]
     names = {"c0": 0, "c1": 1}
     found = simultaneous(
@@ -142,13 +141,10 @@ def test_clusters_flip_together() -> None:
     assert found.p_adjusted == sign_flip([1.0, 1.0, 1.0, 0.0])
     single = gaffke([1.0, 1.0, 1.0, 0.0], level=found.level_used)
     assert (found.interval.low, found.interval.high) == pytest.approx((single.low, single.high), abs=1e-10)
-    uneven = simultaneous({"x": [1.0, 1.0, -1.0]}, {"x": ["a", "b", "c"]}, {"x": 0.0}, clusters={"a": "k", "b": "k"})[
-        "x"
-    ]
-    assert uneven.p_adjusted == sign_flip([2.0, -1.0])
-    split = simultaneous({"x": [1.0, -1.0, 1.0]}, {"x": ["a", "b", "c"]}, {"x": 0.0}, clusters={"a": "k", "b": "k"})[
-        "x"
-    ]
+    pair: dict[str, str | None] = {"a": "k", "b": "k"}
+    uneven = simultaneous({"x": [1.0, 1.0, 1.0, -1.0]}, {"x": list("abcd")}, {"x": 0.0}, clusters=pair)["x"]
+    assert uneven.p_adjusted == sign_flip([2.0, 1.0, -1.0]) == 0.75
+    split = simultaneous({"x": [1.0, -1.0, 1.0]}, {"x": ["a", "b", "c"]}, {"x": 0.0}, clusters=pair)["x"]
     assert split.p_adjusted == sign_flip([0.0, 1.0])
 
 
