@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 import tasks as task_pools
 from harness import freeze, journal, plan, reading, stored
-from harness.ask import Door, Session
+from harness.ask import Door
 from harness.asking import Arm
 from harness.errors import Cause, FairtrialError, ResultsError, SetupError, StoppedError, TrialError
 from harness.judging import Judge
@@ -36,6 +36,7 @@ from harness.records import (
     Trial,
     Verdict,
 )
+from harness.session import Session
 from harness.stored import Plan
 from harness.study import Loaded
 
@@ -56,7 +57,12 @@ async def run(loaded: Loaded, folder: Path, watch: Watch, *, close: bool = False
         async with Models(dict(specs), loaded.folder) as models:
             session = Session(_with_live_budget(frozen, loaded), writer, models, dict(specs))
             progress = Progress(what, writer.log.entries)
-            session.on_call = progress.count
+
+            def on_call(call: Call) -> None:
+                progress.count(call)
+                watch(progress)
+
+            session.on_call = on_call
             _notes(session, frozen, loaded)
             with _signals(session):
                 try:

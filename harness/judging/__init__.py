@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, get_args
 from pydantic import JsonValue
 
 from harness import prompts
-from harness.ask import Errand, Session, reply_of, request_for
 from harness.canonical import seed_of, sha256
 from harness.errors import AskError, Cause
 from harness.records import Choice, Context, JudgeSpec, Message, Pair, Reply, Verdict
+from harness.session import Errand, Session, reply_of, request_for
 
 CHOICES: tuple[str, ...] = get_args(Choice)
 REASON_CHARACTERS = 160

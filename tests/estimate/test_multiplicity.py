@@ -138,14 +138,14 @@ def test_clusters_flip_together() -> None:
     tasks = [f"t{i}" for i in range(40)]
     clusters: dict[str, str | None] = {task: f"k{i // 10}" for i, task in enumerate(tasks)}
     found = simultaneous({"x": data}, {"x": tasks}, {"x": 0.0}, clusters=clusters)["x"]
-    assert found.p_adjusted == sign_flip([1.0, 1.0, 1.0, 0.0])
+    assert found.p_adjusted == pytest.approx(sign_flip([1.0, 1.0, 1.0, 0.0]))
     single = gaffke([1.0, 1.0, 1.0, 0.0], level=found.level_used)
     assert (found.interval.low, found.interval.high) == pytest.approx((single.low, single.high), abs=1e-10)
     pair: dict[str, str | None] = {"a": "k", "b": "k"}
     uneven = simultaneous({"x": [1.0, 1.0, 1.0, -1.0]}, {"x": list("abcd")}, {"x": 0.0}, clusters=pair)["x"]
-    assert uneven.p_adjusted == sign_flip([2.0, 1.0, -1.0]) == 0.75
+    assert uneven.p_adjusted == pytest.approx(sign_flip([2.0, 1.0, -1.0])) == 0.75
     split = simultaneous({"x": [1.0, -1.0, 1.0]}, {"x": ["a", "b", "c"]}, {"x": 0.0}, clusters=pair)["x"]
-    assert split.p_adjusted == sign_flip([0.0, 1.0])
+    assert split.p_adjusted == pytest.approx(sign_flip([0.0, 1.0]))
 
 
 def test_many_tasks_are_flipped_at_random_but_always_alike() -> None:
