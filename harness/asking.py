@@ -232,6 +232,10 @@ def broken_rule(reply: Reply, rule: Rule) -> str | None:
     return "not_json" if data is None else rule(data)
 
 
+Second = Callable[[str], tuple[tuple[Message, ...], tuple[str, ...]]]
+"""The broken rule -> messages and labels of the second ask."""
+
+
 async def ask_schema(
     ask: Ask,
     purpose: str,
@@ -247,17 +251,12 @@ async def ask_schema(
     Raises:
         ContractError: the repaired reply breaks a rule too. AskError: a call failed, or the repaired reply was cut.
     """
-    reply = await ask(purpose, role, messages, schema=schema, sees=sees)
-    broken = broken_rule(reply, rule)
-    if broken is None:
-        return Told(object_of(reply) or {}, False, purpose)
-    again = f"{purpose}/repair"
-    text = prompts.render(prompts.load("repair_turn"), rule=broken.replace("_", " "), label="{{" + purpose + "}}")
-    reply = await ask(again, role, user(text), schema=schema, sees=(purpose,), bucket="retry")
-    broken = broken_rule(reply, rule)
-    if broken is None:
-        return Told(object_of(reply) or {}, True, again)
-    raise _failure(again, role, broken)
+
+    def restated(broken: str) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+        text = prompts.render(prompts.load("repair_turn"), rule=broken.replace("_", " "), label="{{" + purpose + "}}")
+        return user(text), (purpose,)
+
+    return await _twice(ask, purpose, f"{purpose}/repair", role, (messages, sees), restated, schema, rule)
 
 
 async def ask_contract(
@@ -275,15 +274,32 @@ async def ask_contract(
     Raises:
         ContractError: the second reply breaks a rule too. AskError: a call failed, or the second reply was cut.
     """
-    reply = await ask(purpose, role, messages, schema=schema, sees=sees)
+
+    def fresh(broken: str) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+        reminder = prompts.render(prompts.load("again"), rule=broken.replace("_", " "))
+        last = messages[-1]
+        return (*messages[:-1], last.model_copy(update={"text": f"{last.text}\n\n{reminder}"})), sees
+
+    return await _twice(ask, purpose, f"{purpose}/again", role, (messages, sees), fresh, schema, rule)
+
+
+async def _twice(
+    ask: Ask,
+    purpose: str,
+    again: str,
+    role: str,
+    first: tuple[tuple[Message, ...], tuple[str, ...]],
+    second: Second,
+    schema: dict[str, JsonValue],
+    rule: Rule,
+) -> Told:
+    """Ask, and once more where the reply breaks a rule; the second ask is paid from the retries."""
+    reply = await ask(purpose, role, first[0], schema=schema, sees=first[1])
     broken = broken_rule(reply, rule)
     if broken is None:
         return Told(object_of(reply) or {}, False, purpose)
-    again = f"{purpose}/again"
-    reminder = prompts.render(prompts.load("again"), rule=broken.replace("_", " "))
-    last = messages[-1]
-    fresh = (*messages[:-1], last.model_copy(update={"text": f"{last.text}\n\n{reminder}"}))
-    reply = await ask(again, role, fresh, schema=schema, sees=sees, bucket="retry")
+    messages, sees = second(broken)
+    reply = await ask(again, role, messages, schema=schema, sees=sees, bucket="retry")
     broken = broken_rule(reply, rule)
     if broken is None:
         return Told(object_of(reply) or {}, True, again)
