@@ -98,6 +98,20 @@ def test_every_arm_kind_is_in_the_readme() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == set(KINDS)
 
 
+def test_every_key_of_a_study_file_is_in_the_readme() -> None:
+    """The table of keys is the schema's own, in both directions."""
+    from harness import records
+
+    shown = set(re.findall(r"`(\w+)`", README.split("## The study file")[1].split("## Arms")[0]))
+    kinds = (
+        records.Study, records.PoolSpec, records.ModelSpec, records.Price, records.Script, records.FaultPlan,
+        records.JudgeSpec, records.Gate, records.ClaimSpec, records.Budget, records.AnalysisSpec,
+    )  # fmt: skip
+    tables = {"pools", "models", "arms", "judges", "claims", "budget", "analysis"}
+    keys = {key for kind in kinds for key in kind.model_fields}
+    assert keys - tables - shown == set()
+
+
 def test_every_link_in_the_readme_leads_somewhere() -> None:
     """No dead relative link."""
     for target in re.findall(r"\]\(([^)#:]+)\)", README):

@@ -641,6 +641,12 @@ def test_extraction_names_the_first_breach_of_form(changes: dict[str, object], f
     assert (visible, passed, said) == (False, False, feedback)
 
 
+def test_extraction_scores_no_number_for_a_truth_value() -> None:
+    """0 is not false and true is not 1, also where fields are only counted."""
+    assert extraction(done=0)[2] == pytest.approx(6 / 7)
+    assert extraction(count=True)[2] == pytest.approx(6 / 7)
+
+
 @pytest.mark.parametrize("text", ["[1]", "no object", ""])
 def test_extraction_wants_an_object(text: str) -> None:
     """An array or prose is none, and the checker does not raise."""
