@@ -199,7 +199,15 @@ def _pool(path: Path, study: Study, number: int, spec: PoolSpec) -> Pool:
         raise StudyError(
             f"{where}: {name} mixes kinds of ground truth ({', '.join(sorted(truths))}); make two pools of it"
         )
-    return Pool(name, spec, family, split, drawn, truths.pop())
+    truth = truths.pop()
+    if family.check is None and truth != "judged":
+        raise StudyError(f"{where}: {name} has no check, and its tasks are not judged but {truth}")
+    odd = next((task for task in split if task.answer_format != family.format), None)
+    if odd is not None:
+        raise StudyError(
+            f"{where}: {name}/{odd.id} wants {odd.answer_format!r}, and its checker reads {family.format!r}"
+        )
+    return Pool(name, spec, family, split, drawn, truth)
 
 
 def _labelled(path: Path, judge: str, spec: JudgeSpec) -> tuple[LabelledPair, ...]:

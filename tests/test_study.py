@@ -88,6 +88,27 @@ def test_pools_are_refused_by_name(tmp_path: Path) -> None:
     refused(tmp_path, "needs its checker", pools=[{"path": "mine.jsonl"}])
 
 
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        ("FORMAT = 'line'\ncheck = None\n", "has no check, and its tasks are not judged but exact"),
+        ("FORMAT = 'json'\ndef check(task, reading): ...\n", "mine/a wants 'line', and its checker reads 'json'"),
+        ("def check(task, reading): ...\n", "FORMAT"),
+        ("FORMAT = 'line'\n", "check"),
+    ],
+)
+def test_a_pool_that_its_checker_cannot_check_is_refused(tmp_path: Path, check: str, message: str) -> None:
+    """No check, another format, a checker that is none."""
+    folder = tmp_path / "studies" / "small"
+    folder.mkdir(parents=True)
+    (folder / "mine.py").write_text(check)
+    line = '{"id":"a","family":"mine","split":"dev","prompt":"?","answer_format":"line","reference":"x","ground_truth":"exact"}\n'
+    (folder / "mine.jsonl").write_text(line)
+    path = write_study(tmp_path, pools=[{"path": "mine.jsonl", "check": "mine.py"}])
+    with pytest.raises(StudyError, match=message):
+        study.load(path)
+
+
 def test_models_and_arms_are_refused_by_name(tmp_path: Path) -> None:
     """A model that the study lacks, an arm without a model, an unknown pool, an unknown inner arm."""
     refused(

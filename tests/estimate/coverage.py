@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
 from analysis.estimate.intervals import gaffke_p
+from analysis.estimate.multiplicity import simultaneous
 
 Floats = NDArray[np.float64]
 POPULATION = 200_000
@@ -128,3 +129,20 @@ def sweep(
         for tasks in sizes
         for r in repeats
     }
+
+
+def joint_coverage(tasks: int, skills: tuple[float, ...], samples: int, level: float = 0.95) -> float:
+    """Share of seeded studies whose simultaneous intervals, of all arms against the first, hold all true differences at once."""
+    generator, covered = np.random.default_rng([tasks, len(skills), samples]), 0
+    names = [f"t{place}" for place in range(tasks)]
+    arms = range(1, len(skills))
+    for _ in range(samples):
+        uniform = ndtr(
+            0.7 * generator.standard_normal((tasks, 1)) + 0.714 * generator.standard_normal((tasks, len(skills)))
+        )
+        solved = (uniform < np.array(skills)).astype(float)
+        columns = {str(arm): solved[:, arm] - solved[:, 0] for arm in arms}
+        found = simultaneous(columns, dict.fromkeys(columns, names), dict.fromkeys(columns, 0.0), level=level)
+        truths = {str(arm): skills[arm] - skills[0] for arm in arms}
+        covered += all(one.interval.low <= truths[name] <= one.interval.high for name, one in found.items())
+    return covered / samples

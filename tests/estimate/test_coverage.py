@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.estimate.intervals import gaffke, gaffke_p
-from tests.estimate.coverage import processes, sweep
+from tests.estimate.coverage import joint_coverage, processes, sweep
 
 
 def test_p_above_the_level_is_a_covered_mean() -> None:
@@ -35,3 +35,11 @@ def test_coverage_in_full() -> None:
     found = sweep(4_000, (8, 12, 24, 48, 100), (1, 3))
     bar = 0.93 - 3 * sqrt(0.93 * 0.07 / 4_000)
     assert not {name: value for name, value in found.items() if value < bar}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("tasks", [6, 12, 24, 60])
+@pytest.mark.parametrize("skills", [(0.5,) * 5, (0.95,) * 5, (0.3, 0.4, 0.5, 0.6), (0.9, 0.98, 0.9)], ids=str)
+def test_simultaneous_intervals_hold_together(tasks: int, skills: tuple[float, ...]) -> None:
+    """Nominal 95 % for all claims at once, 600 studies: never under .93."""
+    assert joint_coverage(tasks, skills, 600) >= 0.93
