@@ -6,10 +6,10 @@ from analysis import estimate
 from harness.records import ClaimSpec
 from harness.study import RATIOS, Loaded, claim_pools
 
-TASK_VARIANCE = 0.16
-"""Variance of the true paired difference between tasks, where no pilot tells: arms that differ on a task in ten or so."""
-RUN_VARIANCE = 0.34
-"""Variance of one paired difference within a task, pass or fail; with the one above a half: two arms near 50 %, correlated."""
+TASK_VARIANCE = 0.07
+"""Variance of the true paired difference between tasks, where no pilot tells: two arms of one model, rarely apart."""
+RUN_VARIANCE = 0.24
+"""Variance of one paired difference within a task, pass or fail, where no pilot tells."""
 
 
 def tasks_of(loaded: Loaded, claim: ClaimSpec) -> int:
@@ -49,22 +49,24 @@ def supportable(loaded: Loaded, claim: ClaimSpec, count: int, claims: int) -> bo
 
 
 def sentences(loaded: Loaded) -> list[str]:
-    """What the study can detect, a sentence a claim, and the tallies that decide."""
+    """What the study can detect, a sentence a claim, and the tallies that decide; each claim at its share of the level."""
     study, found = loaded.study, []
+    claims = sum(claim.metric not in RATIOS for claim in study.claims)
     for claim in study.claims:
         if claim.metric in RATIOS:
             found.append(f"{claim.id}: a ratio of {claim.metric}; its precision depends on the spread of the costs")
             continue
-        count = tasks_of(loaded, claim)
-        level = claim.level or study.analysis.level
-        if not supportable(loaded, claim, count, sum(c.metric not in RATIOS for c in study.claims)):
+        count, level = tasks_of(loaded, claim), claim.level or study.analysis.level
+        if not supportable(loaded, claim, count, claims):
             found.append(f"{claim.id}: {count} tasks cannot support it, whatever they show")
             continue
-        text = estimate.sentence(count, study.repeats, var_task=TASK_VARIANCE, var_within=RUN_VARIANCE, level=level)
+        text = estimate.sentence(
+            count, study.repeats, var_task=TASK_VARIANCE, var_within=RUN_VARIANCE, level=level, claims=claims
+        )
         found.append(f"{claim.id}: {text}")
-        tallies = estimate.decisive_tallies(count, level=level, margin=claim.margin, claims=len(study.claims))
+        bar = -claim.margin if claim.direction == "not_worse" else claim.margin
+        tallies = estimate.decisive_tallies(count, level=level, margin=bar, claims=claims)
         if tallies and study.repeats == 1:
-            found.append(
-                f"  decided by {', '.join(f'{wins}-{losses}' for wins, losses in tallies[:4])} (wins-losses, rest ties)"
-            )
+            said = ", ".join(f"{wins}-{losses}" for wins, losses in tallies[:4])
+            found.append(f"  decided by {said} (wins-losses, the rest ties)")
     return found
