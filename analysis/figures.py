@@ -34,20 +34,16 @@ def forest(claims: list[dict[str, Any]]) -> Figure | None:
             axes.plot([first], [place], marker="o", color=colour, markersize=7)
         else:
             axes.plot([first, last], [place, place], color=colour, linewidth=7, alpha=0.35, solid_capstyle="butt")
-        axes.annotate(
-            f"{claim['decision'].replace('_', ' ')}, n = {part['tasks']}",
-            (101, place),
-            va="center",
-            fontsize=8,
-            color=colour,
-        )
         bar = 100 * (-claim["margin"] if claim["direction"] == "not_worse" else claim["margin"])
         if bar:
             axes.plot([bar, bar], [place - 0.3, place + 0.3], color="black", linewidth=1, linestyle=":")
     axes.axvline(0, color="black", linewidth=1)
     axes.set_xlim(-100, 100)
     axes.set_ylim(-0.6, len(rows) - 0.4)
-    names = [f"{c['id']}\n{c['arm']} - {p['baseline']}" for c, p in reversed(rows)]
+    names = [
+        f"{c['id']}: {c['arm']} - {p['baseline']}\n{c['decision'].replace('_', ' ')}, n = {p['tasks']} tasks"
+        for c, p in reversed(rows)
+    ]
     axes.set_yticks(range(len(rows)), names, fontsize=8)
     axes.set_xlabel("difference in points, arm minus baseline (right of the line: better for the arm)", fontsize=8)
     axes.tick_params(axis="x", labelsize=8)
