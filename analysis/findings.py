@@ -370,7 +370,11 @@ def _limits(data: Data, judged: list[Judged], rules: Rules) -> list[str]:
     pending = sum(row.outcome is None for row in data.rows)
     if pending:
         found.append(f"The run is not done: {pending} of {len(data.rows)} planned trials have no outcome.")
-    found += [f"{one.claim.id} cannot be assessed: {one.why}." for one in judged if one.decision == "not_assessable"]
+    reasons: dict[str, list[str]] = {}
+    for one in judged:
+        if one.decision == "not_assessable":
+            reasons.setdefault(one.why, []).append(one.claim.id)
+    found += [f"{', '.join(names)} cannot be assessed: {why}." for why, names in reasons.items()]
     small = sorted({len(part.column.tasks) for one in judged for part in one.parts if one.claim.metric not in RATIOS})
     if small and small[0] < 5:
         found.append(

@@ -134,9 +134,11 @@ def surely(found: dict[str, Any]) -> str:
         else "AFTER the first call"
     )
     tasks = ", ".join(f"{pool['tasks']} of {name}" for name, pool in study["pools"].items())
+    beyond = [name for name, entry in found["power"].items() if not entry["supportable"]]
+    reach = f" Whatever they had shown, so few tasks could not have supported {', '.join(beyond)}." if beyond else ""
     return (
         f"Question, claims and rules were frozen {order} ({run['frozen_at']}). Tasks: {tasks}; repeats: {study['repeats']}. "
-        f"Intervals hold together at {100 * study['level']:g} %."
+        f"Intervals hold together at {100 * study['level']:g} %.{reach}"
     )
 
 
