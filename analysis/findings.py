@@ -12,7 +12,7 @@ from math import isinf, isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analysis import contrasts, estimate, sensitivity, usage
+from analysis import contrasts, estimate, limits, sensitivity, usage
 from analysis.claims import RATIOS, Estimated, Judged, judged_claims
 from analysis.dataset import Amount, Data, Usage, build
 from analysis.pairs import reliability, voices
@@ -96,7 +96,7 @@ def findings(run: Run, rules: Rules) -> dict[str, Json]:
         "judges": _judges(data, level),
         "sensitivity": [row._asdict() for row in other],
         "power": _power(data, judged, level),
-        "limits": _limits(data, judged, rules),
+        "limits": limits.sentences(data, judged, rules.differences),
     }
     return {name: _rounded(section) for name, section in sections.items()}
 
@@ -360,42 +360,3 @@ def _power(data: Data, judged: list[Judged], level: float) -> Json:
 
 def _bar(one: Judged) -> float:
     return -one.claim.margin if one.claim.direction == "not_worse" else one.claim.margin
-
-
-def _limits(data: Data, judged: list[Judged], rules: Rules) -> list[str]:
-    """What could make it wrong, the gravest first."""
-    found: list[str] = []
-    if rules.differences:
-        found.append("These are not the frozen rules: " + "; ".join(rules.differences) + ".")
-    pending = sum(row.outcome is None for row in data.rows)
-    if pending:
-        found.append(f"The run is not done: {pending} of {len(data.rows)} planned trials have no outcome.")
-    reasons: dict[str, list[str]] = {}
-    for one in judged:
-        if one.decision == "not_assessable":
-            reasons.setdefault(one.why, []).append(one.claim.id)
-    found += [f"{', '.join(names)} cannot be assessed: {why}." for why, names in reasons.items()]
-    small = sorted({len(part.column.tasks) for one in judged for part in one.parts if one.claim.metric not in RATIOS})
-    if small and small[0] < 5:
-        found.append(
-            f"A comparison rests on {small[0]} tasks: with fewer than five even a clean sweep cannot reach significance."
-        )
-    elif small and small[0] < 24:
-        found.append(f"A comparison rests on {small[0]} tasks: only very large effects can be seen.")
-    development = sorted(name for name, split in data.frozen.splits.items() if split == "dev")
-    if development:
-        found.append(
-            f"Development tasks ({', '.join(development)}): a finding here is for development, not for citation."
-        )
-    unknown = usage.totals(data)["all"].unknown
-    if unknown:
-        found.append(f"The usage of {unknown} attempts is not fully known; totals say at least.")
-    failed = sum(isinstance(row.outcome, Failed) for row in data.rows)
-    if failed:
-        found.append(f"{failed} of {len(data.rows)} trials failed; they count as not solved.")
-    found += [f"{warning}." for warning in data.frozen.warnings]
-    found.append(
-        "Effects are means over the tasks that the pools sample from; nothing is said of other tasks, models or prompts. "
-        "No check of these files can show a consistent forgery of the whole by whoever ran the study."
-    )
-    return found
