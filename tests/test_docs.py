@@ -118,14 +118,18 @@ def test_every_link_in_the_readme_leads_somewhere() -> None:
         assert (ROOT / target).exists(), target
 
 
-def test_every_published_run_opens() -> None:
-    """What the documents cite is whole: manifest, inputs, chain and seal."""
+def test_every_published_run_passes_the_audit() -> None:
+    """What the documents cite is whole, and its report is what this code makes of it: a changed layout republishes it."""
+    from analysis import audit
+    from harness import audit as harness_audit
     from harness import stored
 
     folders = [path.parent for path in (ROOT / "results" / "published").glob("*/frozen.json")]
     assert folders, "no published run"
     for folder in folders:
         assert stored.load(folder).log.sealed, folder
+        failed = [one for one in audit.audit(folder, harness_audit.rules) if one.result in ("FAIL", "ERROR")]
+        assert not failed, (folder, failed)
 
 
 def test_the_project_stands_alone() -> None:
