@@ -63,11 +63,13 @@ def _claims(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
 def _claim(claim: dict[str, Any] | None) -> str:
     if claim is None:
         return "not claimed"
+    if claim["decision"] == "not_assessable":
+        return f"{words.DECISIONS[claim['decision']]}: {claim['why']}"
     parts = [
         f"{words.effect(claim, part)} ({words.interval(claim, part)}, {part['tasks']} tasks)"
         for part in claim["estimates"]
     ]
-    return f"{words.DECISIONS[claim['decision']]}: {'; '.join(parts) or claim['why']}"
+    return f"{words.DECISIONS[claim['decision']]}: {'; '.join(parts)}"
 
 
 def _arms(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
