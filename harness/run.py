@@ -64,15 +64,15 @@ async def run(loaded: Loaded, folder: Path, watch: Watch, *, close: bool = False
 
             session.on_call = on_call
             _notes(session, frozen, loaded)
-            with _signals(session):
-                try:
+            try:
+                with _signals(session):
                     if not close:
                         await _trials(session, loaded, what, progress, watch)
                         progress.phase = "judging"
                         await _judging(session, loaded, what, progress, watch)
-                except StoppedError as error:
-                    session.note("stopped", str(error))
-                    raise
+            except StoppedError as error:
+                session.note("stopped", str(error))
+                raise
             _close(session, what)
             return writer.seal()
 

@@ -112,6 +112,20 @@ def test_every_key_of_a_study_file_is_in_the_readme() -> None:
     assert keys - tables - shown == set()
 
 
+def test_the_python_example_runs() -> None:
+    """The frame of the published run, as the README reads it."""
+    (block,) = re.findall(r"^```python\nfrom pathlib import Path\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", "from pathlib import Path\n" + block],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "best_of_3" in done.stdout
+
+
 def test_every_link_in_the_readme_leads_somewhere() -> None:
     """No dead relative link."""
     for target in re.findall(r"\]\(([^)#:]+)\)", README):

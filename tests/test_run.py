@@ -366,7 +366,9 @@ def test_a_second_signal_cancels_and_leaves_receipts(tmp_path: Path) -> None:
     assert "cancelled by the operator" in end(process)
     assert process.returncode != 0
     (folder,) = (results / "small").iterdir()
-    (call,) = [e for e in stored.receipts(folder).entries if isinstance(e, Call)]
+    entries = stored.receipts(folder).entries
+    (call,) = [e for e in entries if isinstance(e, Call)]
+    assert [e.about for e in entries if isinstance(e, Note)] == ["stopped"]
     assert call.fault is not None
     assert call.fault.symptom == "cancelled"
     assert call.tokens_out is None
