@@ -20,6 +20,10 @@ def publish(folder: Path, published: Path) -> Path:
     run = stored.load(folder)
     if not run.log.sealed:
         raise ResultsError(f"{folder}: not sealed; a run is published when its plan is done")
+    if not (folder / "derived" / "findings.json").is_file():
+        raise ResultsError(
+            f"{folder}: has no report yet; `fairtrial report` writes it, and it is published with the run"
+        )
     target = published / f"{run.frozen.study.id}-{folder.name}"
     if target.exists():
         raise ResultsError(f"{target}: is published already")

@@ -32,6 +32,7 @@ METHOD_VERSIONS: dict[str, str] = {
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=80)]
 Format = Literal["line", "json", "code", "choice", "text"]
 GroundTruth = Literal["exact", "tests", "labels", "judged"]
+Share = Annotated[float, Field(ge=0, le=1)]
 Bucket = Literal["deliberation", "retry", "judging", "calibration", "overhead"]
 Metric = Literal["solved", "preference", "usd", "tokens_out", "calls"]
 Choice = Literal["first", "second", "tie", "abstain"]
@@ -236,7 +237,7 @@ class FaultPlan(Record):
 class Script(Record):
     """How a `scripted/...` model answers. `scripted/skill` uses `skill`; `scripted/file` uses `replies`."""
 
-    skill: dict[str, float] | float = 0.5
+    skill: dict[str, Share] | Share = 0.5
     """Probability of a right answer, for all roles or by role ("*" is the rest)."""
     spread: float = Field(0.0, ge=0, le=1)
     """How far a task's own probability may lie from `skill`: drawn per task, the same for every arm."""

@@ -135,6 +135,10 @@ def explain(error: ValidationError, record: type[BaseModel], where: str) -> str:
             lines.append(f"{where}: {place}: unknown key; {hint}")
         elif fault["type"] == "missing":
             lines.append(f"{where}: {place}: is missing")
+        elif fault["type"] == "too_short":
+            lines.append(f"{where}: {place}: at least one is needed")
+        elif fault["type"] == "dict_type":
+            lines.append(f"{where}: {place}: a table is wanted, such as [{place}.<name>]")
         elif fault["type"] == "literal_error":
             lines.append(f"{where}: {place}: {fault['input']!r} is not one of {fault['ctx']['expected']}")
         else:

@@ -48,6 +48,11 @@ def test_a_wrong_value_is_refused_with_what_is_allowed(tmp_path: Path) -> None:
         claims=[{"id": "x", "text": "y", "baseline": "single", "metric": "solved"}],
     )
     refused(tmp_path, "repeats", repeats=0)
+    refused(tmp_path, "pools: at least one is needed", pools=[])
+    refused(tmp_path, r"arms: a table is wanted, such as \[arms.<name>\]", arms=["single"])
+    refused(
+        tmp_path, "less than or equal to 1", models={"solver": {"name": "scripted/skill", "script": {"skill": 2.0}}}
+    )
 
 
 def test_what_is_not_toml_is_refused(tmp_path: Path) -> None:

@@ -447,6 +447,14 @@ def test_a_published_run_reads_reports_and_audits_like_the_run(copy: Path, tmp_p
         publish.publish(copy, tmp_path / "published")
 
 
+def test_a_run_without_a_report_is_not_published(copy: Path, tmp_path: Path) -> None:
+    """One clear error, and nothing half written."""
+    shutil.rmtree(copy / "derived")
+    with pytest.raises(ResultsError, match="has no report yet"):
+        publish.publish(copy, tmp_path / "published")
+    assert not (tmp_path / "published").exists()
+
+
 def test_an_open_run_is_not_published(tmp_path: Path) -> None:
     """What is not done is no evidence."""
     from harness.errors import StoppedError
