@@ -5,7 +5,7 @@ from __future__ import annotations
 from analysis import usage
 from analysis.claims import RATIOS, Judged
 from analysis.dataset import Data
-from harness.records import Failed
+from harness.records import Answered, Failed
 
 
 def sentences(data: Data, judged: list[Judged], differences: tuple[str, ...]) -> list[str]:
@@ -16,6 +16,8 @@ def sentences(data: Data, judged: list[Judged], differences: tuple[str, ...]) ->
     pending = sum(row.outcome is None for row in data.rows)
     if pending:
         found.append(f"The run is not done: {pending} of {len(data.rows)} planned trials have no outcome.")
+    if not any(isinstance(row.outcome, Answered) for row in data.rows):
+        found.append("No trial was answered: nothing here is a result.")
     reasons: dict[str, list[str]] = {}
     for one in judged:
         if one.decision == "not_assessable":

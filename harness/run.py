@@ -18,6 +18,7 @@ import tasks as task_pools
 from harness import freeze, journal, plan, reading, stored
 from harness.ask import Door
 from harness.asking import Arm
+from harness.canonical import canonical
 from harness.errors import Cause, FairtrialError, ResultsError, SetupError, StoppedError, TrialError
 from harness.judging import Judge
 from harness.models import Models
@@ -218,14 +219,27 @@ async def _trial(session: Session, loaded: Loaded, trial: Trial, task: Task) -> 
     except Exception as error:  # an arm may be anybody's code: its crash is this trial's outcome, never the run's end
         text = f"{type(error).__name__}: {error}"
         return Failed(trial=trial.id, cause=Cause.bug, message=text, seconds=_since(clock))
-    return outcome_of(trial, task, family, answer, _since(clock))
+    return _sound(outcome_of(trial, task, family, answer, _since(clock)))
+
+
+def _sound(outcome: Outcome) -> Outcome:
+    """An outcome that can be written. An arm's detail or a checker's score may hold what JSON cannot, such as NaN."""
+    try:
+        canonical(outcome)
+    except (ValueError, TypeError) as error:
+        text = f"the outcome cannot be written: {error}"
+        return Failed(trial=outcome.trial, cause=Cause.bug, message=text, seconds=outcome.seconds)
+    return outcome
 
 
 async def _answer(arm: Arm, door: Door, question: Question) -> Answer:
     try:
-        return await arm(question, door)
+        answer = await arm(question, door)
     except BaseExceptionGroup as errors:
         raise root_cause(errors) from None
+    if not isinstance(answer, Answer):
+        raise TypeError(f"an arm returns an Answer, not {type(answer).__name__}")
+    return answer
 
 
 def _since(clock: float) -> float:

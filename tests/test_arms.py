@@ -206,6 +206,39 @@ def test_a_custom_arm_that_is_none_is_refused(tmp_path: Path, source: str | None
         build({"kind": "own", "module": "own.py"}, where="s.toml: arms.x", module_folder=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return 'text'", "an arm returns an Answer, not str"),
+        ("return Answer(text='Answer: 1', detail={'x': float('nan')})", "cannot be written"),
+        ("await ask('a', 'solver', user('{{nothing}}'))", "slot 'nothing'"),
+        ("await ask('a', 'nobody', user('x'))", "no role 'nobody'"),
+        ("await ask('a', 'solver', user('x')); await ask('a', 'solver', user('x'))", "used twice"),
+        ("ask.check('c', 'x')", "visible check that it does not declare"),
+        ("ask.verify('c', 'x')", "scoring check, which it does not declare"),
+        ("ask.derive('d', 'x', ('nothing',))", "cannot come from 'nothing'"),
+        ("ask.saw('nothing')", "no finished reply or input 'nothing'"),
+        ("raise ExceptionGroup('two', [KeyError('k'), ValueError('v')])", "KeyError"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_whatever_an_arm_does_is_its_trials_outcome_and_never_the_runs_end(
+    tmp_path: Path, body: str, message: str
+) -> None:
+    """A bug of somebody's arm is named in the outcome; the run goes on to its seal."""
+    path = write_study(tmp_path, arms={"own": {"kind": "own", "module": "own.py", "roles": {"solver": "solver"}}})
+    (path.parent / "own.py").write_text(
+        "from harness.asking import Arm, user\nfrom harness.records import Answer\n"
+        f"class A(Arm):\n    kind: str = 'own'\n    async def __call__(self, question, ask):\n        {body}\n"
+    )
+    run = run_study(path, tmp_path / "results")
+    failed = [entry for entry in run.log.entries if isinstance(entry, Failed)]
+    assert {entry.cause for entry in failed} == {Cause.bug}
+    assert len(failed) == len(run.plan.trials)
+    assert message in failed[0].message
+    assert run.log.sealed
+
+
 def test_an_arm_that_does_not_answer_is_a_bug_of_its_trial(tmp_path: Path) -> None:
     """An arm without a coroutine, and one that crashes, fail their trials and not the run."""
     path = write_study(tmp_path, arms={"own": {"kind": "own", "module": "own.py", "roles": {"solver": "solver"}}})
